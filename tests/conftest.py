@@ -1,4 +1,4 @@
-"""Fixtures that all black-box tests share."""
+"""Fixtures shared by all black-box tests."""
 
 import subprocess
 
@@ -8,7 +8,7 @@ from support import PROCEDURES, Server
 
 @pytest.fixture(scope="session")
 def shared_server(tmp_path_factory):
-    """One server for all tests that leave it standing."""
+    """One server for all tests that do not stop it."""
     directory = tmp_path_factory.mktemp("shared")
     with Server(directory / "data", directory / "log", procedures=PROCEDURES) as server:
         yield server
@@ -16,7 +16,7 @@ def shared_server(tmp_path_factory):
 
 @pytest.fixture
 def server(shared_server):
-    """The shared server, empty and, after the test, still there."""
+    """The shared server, empty at first; it must still be running after the test."""
     shared_server.redis().flushall()
     yield shared_server
     assert shared_server.is_alive(), shared_server.log()
@@ -24,7 +24,7 @@ def server(shared_server):
 
 @pytest.fixture
 def own_server(tmp_path):
-    """Makes servers on directories below the test's own; those that still run are killed after the test."""
+    """Makes servers on directories below the test's own; any that still run are killed after the test."""
     made = []
 
     def make(directory="data", **options):
@@ -39,7 +39,7 @@ def own_server(tmp_path):
 
 @pytest.fixture
 def disk_of(tmp_path):
-    """Makes a disk of so many bytes, where that is permitted."""
+    """Makes a disk of a given size in bytes, where that is permitted."""
     disk = tmp_path / "disk"
 
     def make(size_bytes):

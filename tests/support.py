@@ -1,4 +1,4 @@
-"""The server under test: started on a directory of its own, stopped, killed, and its log read."""
+"""The server under test: started on its own directory, stopped, killed, and its log read."""
 
 import os
 import pathlib
@@ -19,20 +19,20 @@ STOP_SECONDS_MAX = 60
 
 
 def binary():
-    """The program under test; `cargo xtask test` says which, else it is the one built last."""
+    """The program under test: the one that `cargo xtask test` names, otherwise the last one built."""
     return os.environ.get("TOKAIDO_BINARY") or str(ROOT / "target" / "debug" / "tokaido")
 
 
 def tokaido(*arguments, **options):
-    """Runs the program to its end and gives the completed process, with its output as text."""
+    """Runs the program to its end, and returns the completed process, with its output as text."""
     command = [binary(), *map(str, arguments)]
     options = {"capture_output": True, "text": True, "timeout": 60, "stdin": subprocess.DEVNULL} | options
     return subprocess.run(command, check=False, **options)
 
 
 def free_port():
-    """A port that nobody has. It is none of those that the system gives to whoever connects: such a port
-    could be taken before the server has it, and whoever looks whether it is open could connect to himself."""
+    """A free port. It is not one that the system assigns to outgoing connections: such a port could be taken
+    before the server has it, and a client that probes it could connect to itself."""
     while True:
         port = random.randrange(10_000, 32_768)
         with socket.socket() as probe:
@@ -58,7 +58,7 @@ class Server:
         self.directory = pathlib.Path(directory)
         self.procedures = procedures
         self.port = port or free_port()
-        self.listen = [self.address]  # none: where the configuration says
+        self.listen = [self.address]  # none: as configured
         self.options = list(options)
         self.log_path = pathlib.Path(log)
         self.process = None
@@ -96,7 +96,7 @@ class Server:
         raise AssertionError(f"the server does not listen: {self.log()}")
 
     def stop(self):
-        """Asks it to stop and gives its exit status."""
+        """Asks it to stop, and returns its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(STOP_SECONDS_MAX)
 
@@ -108,7 +108,7 @@ class Server:
         return self.log_path.read_text(errors="replace")
 
     def wait_for_log(self, *texts):
-        """Waits until all of them stand in the log: what is logged at the start comes after listening."""
+        """Waits until the log contains all of them: the start is logged only after listening."""
         deadline = time.monotonic() + START_SECONDS_MAX
         while not all(text in self.log() for text in texts):
             assert time.monotonic() < deadline, f"not all of {texts} are logged: {self.log()}"
@@ -118,12 +118,12 @@ class Server:
         return self.process.poll() is None and self.redis().ping()
 
     def redis(self, **options):
-        """A client without retries, so that a test sees every failure itself."""
+        """A client without retries, so that a test sees every failure."""
         options = {"socket_timeout": 30, "retry": None, "retry_on_error": []} | options
         return redis.Redis(host="127.0.0.1", port=self.port, **options)
 
     def http(self, method, path, body=None, headers=None):
-        """Sends a request; gives status, headers and body."""
+        """Sends a request; returns status, headers and body."""
         request = urllib.request.Request(
             f"http://{self.address}{path}", data=body, method=method, headers=headers or {}
         )

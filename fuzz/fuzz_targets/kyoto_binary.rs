@@ -1,4 +1,4 @@
-//! Any bytes as the requests of a client of Kyoto Tycoon, in the binary protocol.
+//! Any bytes as the requests of a Kyoto Tycoon client, in the binary protocol.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as the body of a call of Kyoto Tycoon.
+//! Any bytes as the body of a Kyoto Tycoon call.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as a value in Redis' own form.
+//! Any bytes as a value in Redis's format.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as the requests of a client of Tokyo Tyrant, in the binary protocol.
+//! Any bytes as the requests of a Tokyo Tyrant client, in the binary protocol.
 
 #![no_main]
 

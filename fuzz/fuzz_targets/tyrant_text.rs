@@ -1,4 +1,4 @@
-//! Any bytes as the requests of a client of Tokyo Tyrant, in lines of memcached's.
+//! Any bytes as the requests of a Tokyo Tyrant client, in lines of memcached's.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
 """Handlers for Apache's mod_lua, and the requests that both servers get for each of them.
 
-A handler is the body of `function handle(r)`, or a whole file. A request is a target behind the handler's path, or
-a tuple of method, target, headers and body. Lua 5.3 and LuaJIT show floating-point numbers differently, and give
-the names of a table in another order; so handlers format and sort.
+A handler is the body of `function handle(r)`, or a whole file. A request is a target after the handler's
+path, or a tuple of method, target, headers and body. Lua 5.3 and LuaJIT format floating-point numbers
+differently, and iterate over a table in a different order; so handlers format and sort.
 """
 
 GET = ("GET", "", {}, None)
@@ -41,7 +41,7 @@ DATES = [
     "sun, 06 nov 1994 08:49:37 gmt", "Sun, 06 Nov 1994 24:49:37 GMT",
 ]
 
-# The handlers of the articles that mod_lua was measured by: unmodified in both servers, but that the number is small.
+# The handlers from the articles that measured mod_lua: unmodified in both servers, except for a smaller number.
 ARTICLES = {
     "article_hello": ("""
 function handle(r)
@@ -237,7 +237,7 @@ LANGUAGE = {
     "stat": ('local s = r:stat(r.document_root .. "/static.txt") r:puts(string.format("%d %d %d", s.size, s.filetype, s.mtime), tostring(s.mtime > 1.6e15), tostring((r:stat(r.document_root .. "/none"))))', [GET]),
 }
 
-# What test_differential.py says differs.
+# The cases whose differences test_differential.py explains.
 DIFFERENT = {
     "puts_zero_byte": ('r:puts("a\\0b")', [GET]),
     "args_with_zero_byte": ("r:write(r:parseargs().a)", [get("?a=x%00b")]),

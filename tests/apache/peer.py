@@ -1,4 +1,4 @@
-"""Debian's Apache with mod_lua, beside which the server is run."""
+"""Debian's Apache with mod_lua, with which the server is compared."""
 
 import os
 import pathlib
@@ -31,7 +31,7 @@ ErrorLog "{directory}/error.log"
 
 
 class Apache:
-    """Runs on a document root whose files end in .lua, if they are handlers."""
+    """Runs on a document root, in which files ending in .lua are handlers."""
 
     def __init__(self, directory, root, more=""):
         if not shutil.which("apache2", path="/usr/sbin:" + os.environ["PATH"]):

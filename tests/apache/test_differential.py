@@ -1,11 +1,11 @@
 """Handlers of mod_lua, served by Debian's Apache and by this server: status, headers and bodies are compared.
 
-Not compared: Date, Server, and what a connection is told (Connection, Keep-Alive, Content-Length, Transfer-Encoding).
+Not compared: Date, Server, and headers of the connection (Connection, Keep-Alive, Content-Length, Transfer-Encoding).
 Accepted differences:
 
 - the body of an error, which is the server's own, and its type;
 - the attributes of cookies, which Apache writes with more spaces;
-- what DIFFERENCES lists, with reasons.
+- what DIFFERENCES lists, with the reasons.
 """
 
 import http.client
@@ -22,10 +22,10 @@ from .peer import Apache
 
 NOT_COMPARED = {"date", "server", "connection", "keep-alive", "content-length", "transfer-encoding"}
 
-# Both are told the same, since handlers show it.
+# Both get the same host, since handlers show it.
 HOST = "test.example:8080"
 
-# By handler: what differs, and what this server answers instead.
+# By handler: the difference, and what this server answers instead.
 DIFFERENCES = {
     "line_break_in_header": ("a header with a line break is refused, Apache sends a space", 500),
     "returns_501": ("Apache tells methods in Allow, which are not the handler's", 501),
@@ -40,7 +40,7 @@ DIFFERENCES = {
 
 @pytest.fixture(scope="module")
 def directory():
-    """One that Apache's user can read, too."""
+    """A directory that Apache's user can read, too."""
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         yield pathlib.Path(directory)
@@ -48,7 +48,7 @@ def directory():
 
 @pytest.fixture(scope="module")
 def servers(directory):
-    """Both, with the same files."""
+    """Both servers, with the same files."""
     root, own = directory / "htdocs", directory / "procedures"
     run = directory / "run"
     for folder in (root, own, run):
@@ -86,7 +86,7 @@ def plain_cookie(value):
 
 
 def without_error_page(answer):
-    """An answer without what is the server's own in one that tells of an error, or of another place."""
+    """An answer without the parts that are specific to the server, if it reports an error or a redirect."""
     status, headers, body = answer
     if body.startswith((b"<!DOCTYPE HTML", b'{"error":')) or b"<h3>Error!</h3>" in body or 300 <= status < 400:
         headers = [(name, value) for name, value in headers if name != "content-type"]

@@ -15,13 +15,13 @@ from support import binary, tokaido, wait_until
 
 SCENARIOS = ["dictionary", "fib", "growth", "hello", "patterns", "regex", "server", "setget"]
 
-# Those that are run only when they are named.
+# Scenarios that run only when they are named.
 FURTHER = ["cache", "commands", "commit", "connections", "handlers", "protocols"]
 
 # Clients of the scenario `setget`.
 CLIENTS = {"redis-py", "redis-rb", "hiredis", "pymemcache", "pylibmc", "dalli", "libmemcached"}
 
-# A run must not hang; how long one takes is no matter of a test.
+# A run must not hang; how long it takes is not tested.
 SECONDS_MAX = 600
 
 WIDTH_OF_A_PHONE = 500
@@ -37,7 +37,7 @@ def rows(run):
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """The directory of a report of all that there is."""
+    """The directory of a report on everything that is installed."""
     directory = tmp_path_factory.mktemp("report")
     ran = suite("all", "--report", directory)
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -63,7 +63,7 @@ def test_every_scenario_has_figures_of_all_that_are_there(report):
 def test_what_grows_has_a_curve_over_the_number_of_records(report):
     run = json.loads((report / "run.json").read_text())
     grown = [item for item in run["items"] if item["scenario"] == "growth"]
-    # What a disk writes is not known of all file systems.
+    # Some file systems do not report what the disk writes.
     assert len([item for item in grown if "written to disk" not in item["name"]]) == 9
     for item in grown:
         assert item["axis"] == "records" and "100,000 records" in item["name"]
@@ -89,7 +89,7 @@ def test_what_is_named_is_run_without_peers_too():
 
 
 def test_a_cache_that_holds_more_records_misses_less(report):
-    """Zipf over ten times as many keys as there is room for: no cache misses all or nothing."""
+    """Zipf over ten times as many keys as fit: no cache misses everything or nothing."""
     run = json.loads((report / "run.json").read_text())
     misses = [item for item in run["items"] if item["scenario"] == "cache" and "misses" in item["name"]]
     assert len(misses) == 2
@@ -98,7 +98,7 @@ def test_a_cache_that_holds_more_records_misses_less(report):
 
 
 def children(parent):
-    """Processes that this one has started, with their programs."""
+    """The child processes of a process, with their programs."""
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -112,7 +112,7 @@ def children(parent):
 
 def start(*arguments):
     command = [binary(), "bench", "suite", "--quick", *map(str, arguments)]
-    # A group of its own, with interrupts as a terminal would have them.
+    # Its own process group, with interrupts as in a terminal.
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
 
 
@@ -123,7 +123,7 @@ def test_a_peer_that_dies_in_the_middle_is_a_row_that_says_so():
         return [pid for pid, name in children(process.pid).items() if name == "redis-server"]
 
     wait_until(redis, "a Redis")
-    # In the middle: it has been filled, and takes part.
+    # In the middle: by then it has been filled, and is being measured.
     time.sleep(2)
     os.kill(redis()[0], signal.SIGKILL)
     out, errors = process.communicate(timeout=SECONDS_MAX)
@@ -140,7 +140,7 @@ def test_a_peer_that_dies_in_the_middle_is_a_row_that_says_so():
 def test_what_was_measured_until_an_interrupt_is_kept(tmp_path):
     process = start("regex", "server", "--peers", "none", "--report", tmp_path)
     wait_until(lambda: children(process.pid), "a server")
-    # Something of it has been measured by then.
+    # By then something has been measured.
     time.sleep(3)
     os.kill(process.pid, signal.SIGINT)
     out, errors = process.communicate(timeout=SECONDS_MAX)
@@ -170,7 +170,7 @@ def test_two_runs_are_compared(report, tmp_path):
 
 
 def test_a_kyoto_tycoon_takes_part(tmp_path, own_server):
-    """One that runs already, with our script: here it is Tokaido itself."""
+    """It runs already, with our script: here it is Tokaido itself."""
     procedures = tmp_path / "procedures"
     procedures.mkdir()
     script = tokaido("bench", "peers", "--kyototycoon-script")
@@ -193,7 +193,7 @@ def test_a_list_of_companies_can_be_given(tmp_path):
 
 
 def pixels(path):
-    """Width, height, and the colours of the lines of a picture, which has 8 bits of red, green and blue, and perhaps of alpha."""
+    """Width, height, and the colours of the lines of a picture with 8 bits each of red, green and blue, and perhaps alpha."""
     data = path.read_bytes()
     width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
     assert depth == 8 and kind in (2, 6)
@@ -220,7 +220,7 @@ def test_a_browser_shows_the_page(report, tmp_path, scheme, width):
     subprocess.run([browser, *take], check=True, capture_output=True, timeout=SECONDS_MAX)
     seen_width, height, colours = pixels(shot)
     assert (seen_width, height) == (width, 2000)
-    # A page that is empty, or of one colour, has hardly any.
+    # An empty page, or one of a single colour, has hardly any.
     assert colours > 50
     text = page_text(browser, options, page)
     run = json.loads((report / "run.json").read_text())
@@ -229,6 +229,6 @@ def test_a_browser_shows_the_page(report, tmp_path, scheme, width):
 
 
 def page_text(browser, options, page):
-    """What the browser has made of the page."""
+    """The page as the browser has rendered it."""
     dump = [browser, *options, "--dump-dom", page]
     return subprocess.run(dump, check=True, capture_output=True, text=True, timeout=SECONDS_MAX).stdout

@@ -1,6 +1,6 @@
-"""Real data: Japanese companies with their market, age and income, some lines of which are titles
-of sections. Loaded by the program, questioned through the example procedure, and compared with what
-Python makes of the same file."""
+"""Real data: Japanese companies with their market, age and income, and some lines that are section
+titles. The program loads it, the example procedure queries it, and the results are compared with what
+Python reads from the same file."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def rows():
 
 
 def figures(summary):
-    """The numbers of the summary that `load` prints, by the first word of the line."""
+    """The numbers of the summary that `load` prints, by the words before them."""
     found = re.findall(r"^\s*(\w[\w ]*?)\s+([\d,]+)\b", summary, re.M)
     return {name: int(number.replace(",", "")) for name, number in found}
 
@@ -69,7 +69,7 @@ def test_the_file_is_loaded_into_a_running_server(own_server, rows):
 
 @pytest.fixture(scope="module")
 def incomes(rows):
-    """Name to market and income in thousands of yen, of companies that say it; the last row counts."""
+    """Name to market and income in thousands of yen, if a company reports it; the last row counts."""
     last = {row[2]: (row[1], row[4]) for row in rows}
     parsed = {name: (market, re.match(r"[\d,]+", income)) for name, (market, income) in last.items()}
     return {

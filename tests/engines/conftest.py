@@ -15,7 +15,7 @@ file = "{file}"
 
 
 def make_cdb(path, text):
-    """Makes a file, or replaces it, from lines of keys and values."""
+    """Creates or replaces a file from lines of keys and values."""
     made = tokaido("cdb", "make", "-m", path, "-", input=text, stdin=None)
     assert made.returncode == 0, made.stderr
 
@@ -30,12 +30,12 @@ def engines(own_server, tmp_path):
     options = ["--config", str(configuration), "--workers", "2"]
     server = own_server(procedures=PROCEDURES, options=options).start()
     server.cdb = file
-    # It listens before it has opened its files; only an answer tells that it has.
+    # It listens before it has opened its files; only an answer shows that it is ready.
     assert server.redis().ping()
     yield server
     assert server.is_alive(), server.log()
 
 
 def client_of(server, database, **options):
-    """A client whose connections select a database by its name."""
+    """A client whose connections select a database by name."""
     return server.redis(db=database, **options)

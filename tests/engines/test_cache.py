@@ -41,7 +41,7 @@ def test_records_expire(hot):
     assert hot.expire("stays", 100) and hot.persist("stays") and hot.ttl("stays") == -1
     wait_until(lambda: hot.get("k") is None, "its expiry")
     assert hot.ttl("k") == -2
-    # Nobody asks for it, and still it goes.
+    # It is removed without being accessed.
     wait_until(lambda: hot.dbsize() == 1, "its removal")
     assert hot.get("stays") == b"v"
 
@@ -79,7 +79,7 @@ def test_a_full_cache_lets_go_of_what_is_used_least(engines, hot):
 
 
 def run_in_threads(count, work):
-    """Runs `work(i)` in threads at once, and raises what one of them raised."""
+    """Runs `work(i)` in threads at once, and re-raises one of their errors."""
     errors = []
 
     def guarded(i):

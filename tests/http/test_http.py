@@ -1,4 +1,4 @@
-"""HTTP with urllib and curl: records, listings, calls, routes, and what operators look at."""
+"""HTTP with urllib and curl: records, listings, calls, routes, and the operators' pages."""
 
 import json
 import subprocess

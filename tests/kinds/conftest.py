@@ -1,5 +1,5 @@
-"""Two servers that must give the same replies: Debian's Redis, and Tokaido. Both make large collections of
-few elements."""
+"""Two servers that must give the same replies: Debian's Redis, and Tokaido. Both treat a collection as
+large from a few elements on."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ PACKING = {
     "hash-max-listpack-value": TEXT_BYTES_MAX,
     "zset-max-listpack-entries": ELEMENTS_MAX,
     "zset-max-listpack-value": TEXT_BYTES_MAX,
-    # So that trimming with `~` is exact.
+    # Makes trimming with `~` exact.
     "stream-node-max-entries": 1,
 }
 
@@ -63,7 +63,7 @@ def tokaido_server(tmp_path_factory):
 
 @pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
 def wire(request, tokaido_server):
-    """A connection to Tokaido alone, with no data."""
+    """A connection to Tokaido only, without data."""
     wire = Wire(tokaido_server.port, request.param)
     wire.run("FLUSHALL")
     yield wire
@@ -72,7 +72,7 @@ def wire(request, tokaido_server):
 
 @pytest.fixture
 def pair(request, wire, redis_port):
-    """A connection to each of the two, with no data."""
+    """A connection to each of the two, without data."""
     protocol = request.node.callspec.params["wire"]
     redis = Wire(redis_port, protocol)
     redis.run("FLUSHALL")

@@ -4,7 +4,7 @@ import random
 
 BATCH = 50
 
-# Replies whose order means nothing: of plain elements, and of pairs.
+# Replies without a defined order: of plain elements, and of pairs.
 UNORDERED = {"HKEYS", "HVALS", "SMEMBERS", "SINTER", "SUNION", "SDIFF"}
 UNORDERED_PAIRS = {"HGETALL"}
 
@@ -19,7 +19,7 @@ class Pair:
         self.tokaido = tokaido
 
     def check_all(self, commands):
-        """Runs the commands on both and fails at the first one that they answer differently."""
+        """Runs the commands on both, and fails at the first one with different replies."""
         done = []
         for start in range(0, len(commands), BATCH):
             batch = commands[start : start + BATCH]
@@ -34,14 +34,14 @@ class Pair:
         self.check_all([command])
 
     def check_scans(self, name, keys, *options):
-        """Compares what a scan of each key finds from its beginning to its end."""
+        """Compares the results of a full scan of each key."""
         for key in keys:
             expected = scan(self.redis, name, key, *options)
             came = scan(self.tokaido, name, key, *options)
             assert expected == came, f"{name} {key} {options}: Redis {expected}, Tokaido {came}"
 
     def check_state(self):
-        """Compares the keys, their types and their expiry, roughly."""
+        """Compares the keys, their types and, roughly, their expiry."""
         for command in ("TYPE", "PERSIST", "EXISTS"):
             self.check_all([(command, key) for key in KEYS])
         self.check("DBSIZE")
@@ -55,7 +55,7 @@ def difference(done, expected, came):
 
 
 def normal(command, reply):
-    """The reply without an order that means nothing."""
+    """The reply without a meaningless order."""
     name = command[0].upper()
     kind, *body = reply
     if name in UNORDERED and body and kind in "*~":
@@ -68,8 +68,8 @@ def normal(command, reply):
 
 
 def without_times(reply):
-    """The reply without what the clock says: times since the epoch, the idle times of XPENDING and XINFO; and
-    without the number of nodes of Redis' tree."""
+    """The reply without what depends on the clock: times since the epoch, and the idle times of XPENDING and
+    XINFO; and without the number of nodes in Redis's tree."""
     kind, *body = reply
     if kind == ":" and len(body[0]) == 13:
         return kind, "a time"
@@ -88,7 +88,7 @@ def pairs(flat):
 
 
 def scan(wire, name, key, *options):
-    """What a whole scan finds: elements of sets, pairs of others."""
+    """The result of a full scan: elements of sets, otherwise pairs."""
     found, cursor = set(), "0"
     while True:
         _, parts = wire.run(name, key, cursor, *options)
@@ -99,13 +99,13 @@ def scan(wire, name, key, *options):
 
 
 def generated(seed, count, command):
-    """So many commands of a family, with others about keys between them."""
+    """Random commands of one family, with others about keys in between."""
     rng = random.Random(seed)
     return [command(rng) if rng.random() < 0.9 else about_a_key(rng) for _ in range(count)]
 
 
 def about_a_key(rng):
-    """A command that all kinds of values have."""
+    """A command that all types of values have."""
     key, other = rng.choice(KEYS), rng.choice(KEYS)
     return rng.choice([
         ("DEL", key), ("UNLINK", key, other), ("EXISTS", key, other), ("TYPE", key), ("TYPE", key),

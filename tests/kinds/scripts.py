@@ -1,6 +1,6 @@
-"""Scripts whose replies Redis and Tokaido are compared by, one a line."""
+"""Scripts whose replies are compared between Redis and Tokaido, one per line."""
 
-# Scripts that are run with the keys `a` and `b` and the arguments `x` and `7`, each by itself.
+# Scripts that are run with the keys `a` and `b` and the arguments `x` and `7`, one by one.
 RUN = """
 return 1
 return

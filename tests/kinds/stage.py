@@ -1,4 +1,4 @@
-"""A scene with several clients, played on two servers where the same must come to everybody."""
+"""A scene with several clients, played on two servers, where every client must receive the same."""
 
 from support import wait_until
 
@@ -6,7 +6,7 @@ from .wire import Wire, encode
 
 
 class Stage:
-    """Clients of one server. All that came to them is compared with what came to those of the other."""
+    """Clients of one server. What they receive is compared with what the other server's receive."""
 
     def __init__(self, port, protocol):
         self.port, self.protocol = port, protocol
@@ -18,7 +18,7 @@ class Stage:
         self.came.append((command, self.main.run(*command)))
 
     def block(self, name, *command):
-        """Has a client send a command that waits, and lets it wait."""
+        """Sends a blocking command from a client, and lets it wait."""
         wire = self.wires.setdefault(name, None) or Wire(self.port, self.protocol)
         self.wires[name] = wire
         wire.socket.sendall(encode(command))
@@ -26,13 +26,13 @@ class Stage:
         wait_until(lambda: blocked_clients(self.main) == self.blocked, f"{command} to wait")
 
     def hear(self, *names):
-        """Reads the replies of those who waited."""
+        """Reads the replies of clients that waited."""
         for name in names:
             self.came.append((name, self.wires[name].reply()))
             self.blocked -= 1
 
     def hear_in_any_order(self, *names):
-        """What came to each of them was given at once."""
+        """Reads replies that the clients received at the same time."""
         self.came.append((names, sorted(self.wires[name].reply() for name in names)))
         self.blocked -= len(names)
 

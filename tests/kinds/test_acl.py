@@ -1,4 +1,4 @@
-"""Users: the same answers as Redis gives, and nobody gets what is not allowed."""
+"""Users: the same answers as from Redis, and no access without permission."""
 
 import random
 import re
@@ -13,7 +13,7 @@ HASH = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 
 @pytest.fixture
 def users(pair):
-    """The pair, without the users of the test once it has ended."""
+    """The pair; the test's users are removed when it has ended."""
     yield pair
     for wire in (pair.redis, pair.tokaido):
         names = [name.decode() for _, name in wire.run("ACL", "USERS")[1] if name != b"default"]
@@ -66,7 +66,7 @@ def test_categories_are_those_of_redis(users):
     own = {name for _, name in users.tokaido.run("COMMAND", "LIST")[1]}
     for category in redis:
         theirs, ours = ({name for _, name in wire.run("ACL", "CAT", category)[1]} for wire in (users.redis, users.tokaido))
-        # Redis 7.0 names a subcommand without its container here.
+        # Redis 7.0 lists a subcommand without its container here.
         theirs = {name for name in theirs if name in known or b"|" in name}
         ours = {name for name in ours if name in known}
         assert theirs & own == ours, category
@@ -87,13 +87,13 @@ def test_generated_users_may_do_the_same(users, seed):
         asked = [("ACL", "DRYRUN", "u", *command) for command in tried]
         answers = zip(tried, users.redis.run_all(asked), users.tokaido.run_all(asked), strict=True)
         wrong = [(command, redis, tokaido) for command, redis, tokaido in answers if refused(redis) != refused(tokaido)]
-        # Redis looks at patterns of SORT only when it runs.
+        # Redis checks the patterns of SORT only when it runs.
         wrong = [(command, redis, tokaido) for command, redis, tokaido in wrong if not is_of_patterns(redis, tokaido)]
         assert not wrong, f"{made}: {wrong[:5]} of {len(wrong)}"
 
 
 def refused(answer):
-    """What of a command is refused. The words for whose it is differ between versions of Redis."""
+    """What a command is refused for. The wording differs between versions of Redis."""
     kind, text = answer
     if kind == "+":
         return None
@@ -124,7 +124,7 @@ def test_generated_users_are_what_their_line_says(wire, seed):
 
 @pytest.fixture
 def app(users):
-    """Connections to both as a user who has the keys `a:…`."""
+    """Connections to both as a user with access to the keys `a:…`."""
     protocol = users.redis.run("CLIENT", "INFO")
     version = 3 if b"resp=3" in protocol[1] else 2
     users.check_all([("ACL", "SETUSER", "app", "on", ">sesame", "+@all", "~a:*", "&news*"), ("ACL", "SETUSER", "none", "on", ">x")])
@@ -138,7 +138,7 @@ def app(users):
 
 
 def denied(answer):
-    """Whether an answer is about rights; the words differ between versions of Redis."""
+    """Whether an answer is about permissions; the wording differs between versions of Redis."""
     return answer[0] == "-" and bool(re.search("NOPERM|ACL|can't (run|access|publish)", answer[1]))
 
 
@@ -173,7 +173,7 @@ def test_a_user_gets_no_other_key_in_any_way(users, app):
         ("PUBLISH", "sport", "x"), ("SPUBLISH", "sport", "x"), ("PUBLISH", "news.x", "x"),
     ])
     assert users.tokaido.run("GET", "secret") == ("$", b"s")
-    # Names are not hidden by rules about keys, in Redis as here: whoever may scan sees them.
+    # As in Redis, rules about keys do not hide names: whoever may scan sees them.
     assert b"secret" in [name for _, name in app.tokaido.run("SCAN", "0", "COUNT", "1000")[1][1][1]]
 
 
@@ -188,7 +188,7 @@ def test_a_script_is_told_what_its_user_may_do(app):
     assert [bool(answer[0] == ":" and answer[1] == "1") for answer in told] == [False, False, True], told
     words = ("ACL", "DRYRUN", "app", "SORT", "a:1", "BY", "w_*")
     assert app.tokaido.run(*words) == ("$", b"BY option of SORT denied due to insufficient ACL permissions")
-    # In the words of Redis 7.2.
+    # With the wording of Redis 7.2.
     assert app.tokaido.run("EVAL", "return redis.call('get', 'x')", "0")[1].startswith(
         "NOPERM ACL failure in script: No permissions to access a key"
     )
@@ -244,7 +244,7 @@ def test_a_deleted_user_who_waits_does_not_go_on(users, app):
     for wire in (users.redis, users.tokaido):
         while not wait(wire):
             pass
-    # Redis may still give the element to the client, which it closes a little later.
+    # Redis may still give the element to the client, whose connection it closes a little later.
     answers = [wire.run_all([("ACL", "DELUSER", "app"), ("RPUSH", "a:q", "x"), ("LLEN", "a:q")]) for wire in (users.redis, users.tokaido)]
     assert answers[1] == [(":", "1")] * 3 and answers[0][:2] == answers[1][:2]
     for wire in (app.redis, app.tokaido):
@@ -304,7 +304,7 @@ def test_a_file_has_the_users(own_server, tmp_path):
         assert ":2: Error in applying operation '+nosuch': Unknown command" in refused and ":3: line should start" in refused
         assert "no change to the previously active ACL rules" in refused
         assert len(operator.run("ACL", "USERS")[1]) == 4 and one.run("PING") == ("+", "PONG")
-        # Who has changed is disconnected, and so is who is gone; others stay.
+        # Users that were changed or removed are disconnected; others stay.
         path.write_text("\n".join(line for line in saved if " three " not in line).replace(" ~a:*", " ~b:*"))
         assert operator.run("ACL", "LOAD") == ("+", "OK")
         assert one.input.read() == b"" and two.run("PING") == ("+", "PONG")

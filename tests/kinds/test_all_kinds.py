@@ -1,4 +1,4 @@
-"""What all kinds of values have in common, small and large ones: their keys."""
+"""What all types of values have in common, small and large: their keys."""
 
 import itertools
 import time
@@ -121,6 +121,6 @@ def test_what_will_expire_is_counted(pair):
 
 
 def expires(pair):
-    """What both say of database 0."""
+    """What both report about database 0."""
     texts = [wire.run("INFO", "keyspace")[1] for wire in (pair.redis, pair.tokaido)]
     return [text.split(b"db0:")[1].split(b"expires=")[1].split(b",")[0] for text in texts]

@@ -1,4 +1,4 @@
-"""Commands that wait: what Redis says, in which order clients are served, and that nothing is lost."""
+"""Blocking commands: replies as in Redis, the order in which clients are served, and that nothing is lost."""
 
 import itertools
 import threading
@@ -247,7 +247,7 @@ def test_clients_that_wait_are_told_of(wire, tokaido_server):
 
 
 def test_who_goes_away_leaves_his_place_to_the_next(wire, tokaido_server):
-    """Those in front of the queue go just when the element comes: no element lies there while somebody waits."""
+    """The first in the queue leave just as the element arrives: it must not lie there while others wait."""
     for _ in range(20):
         crowd = [Wire(tokaido_server.port, 2) for _ in range(8)]
         for i, one in enumerate(crowd):
@@ -270,7 +270,7 @@ def test_wait_and_waitaof_have_nothing_to_wait_for(wire):
 
 
 def test_each_of_many_waiters_gets_its_own(tokaido_server, wire):
-    """As many elements as there are waiters come, in bursts: nobody goes without, and nobody has two."""
+    """As many elements as there are waiters arrive, in bursts: each waiter gets exactly one."""
     count, rounds = 40, 5
     got, lock = [], threading.Lock()
 
@@ -295,8 +295,8 @@ def test_each_of_many_waiters_gets_its_own(tokaido_server, wire):
 
 
 def test_what_was_popped_stays_popped_over_a_kill(own_server):
-    """A ledger: what a worker was given never comes again, and what was acknowledged comes to somebody. Only
-    what was on its way to a worker at the moment of the kill may have been popped without having arrived."""
+    """A ledger: an element given to a worker never comes back, and an acknowledged push reaches somebody.
+    Only elements on their way to a worker at the moment of the kill may be popped without having arrived."""
     with own_server(options=["--sync", "always"]) as server:
         pushed, popped, lock, workers_count = 0, [], threading.Lock(), 6
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""XREAD and XREADGROUP when they wait: what Redis says, and who is given what in which order."""
+"""Blocking XREAD and XREADGROUP: replies as in Redis, and who receives what in which order."""
 
 import threading
 
@@ -48,7 +48,7 @@ def test_a_reader_sees_what_came_since_it_began_to_wait(both):
         for command in [("MULTI",), ("XADD", "s", "2-1", "f", "2"), ("XADD", "s", "3-1", "f", "3"), ("XDEL", "s", "2-1"), ("EXEC",)]:
             stage.run(*command)
         stage.hear("a")
-        # What comes anew begins anew; who has waited does so.
+        # A new stream starts anew; waiting readers keep their ids.
         stage.run("DEL", "s")
         stage.run("SET", "s", "v")
         stage.run("DEL", "s")
@@ -177,7 +177,7 @@ def test_a_database_that_is_not_there_can_be_waited_for(own_server):
 
 
 def test_each_of_many_consumers_gets_its_own(tokaido_server, wire):
-    """Every entry comes to one consumer of a group, once, and to every reader."""
+    """Every entry reaches one consumer of a group, once, and every reader."""
     count, entries = 12, 240
     wire.run("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
     got, read, lock = [], [], threading.Lock()
@@ -219,7 +219,7 @@ def test_each_of_many_consumers_gets_its_own(tokaido_server, wire):
 
 
 def test_who_goes_away_leaves_entries_to_the_next(wire, tokaido_server):
-    """Those in front of the queue go just when the entry comes."""
+    """The first clients in the queue leave just when the entry arrives."""
     wire.run("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")
     for i in range(15):
         crowd = [Wire(tokaido_server.port, 2) for _ in range(6)]
@@ -236,8 +236,8 @@ def test_who_goes_away_leaves_entries_to_the_next(wire, tokaido_server):
 
 
 def test_what_was_acknowledged_stays_so_over_a_kill(own_server):
-    """A ledger: every entry that was added is there, each was delivered to one consumer, and what is not acknowledged is
-    pending of whom it was given to, or was given to nobody. Only what was on its way at the moment of the kill may be either."""
+    """A ledger: every added entry exists, and each was delivered to one consumer. An unacknowledged entry is pending for its
+    consumer, or was not delivered. Only what was on its way at the moment of the kill may be either."""
     with own_server(options=["--sync", "always"]) as server:
         lock, added, delivered, twice, acknowledged, maybe = threading.Lock(), [], {}, set(), set(), set()
         Wire(server.port, 3).run("XGROUP", "CREATE", "s", "g", "$", "MKSTREAM")

@@ -1,4 +1,4 @@
-"""CONFIG REWRITE: what CONFIG SET has changed lasts, and the rest of the file stays as it was."""
+"""CONFIG REWRITE: the changes of CONFIG SET persist, and the rest of the file is unchanged."""
 
 import os
 
@@ -56,7 +56,7 @@ def test_a_file_that_was_broken_meanwhile_is_not_replaced(server, tmp_path):
 
 
 def test_without_a_file_it_says_so_as_redis_does(tmp_path, monkeypatch, redis_port):
-    # Where it starts there is no tokaido.toml, which it would take.
+    # It must not start where there is a tokaido.toml, which it would read.
     monkeypatch.chdir(tmp_path)
     with Server(tmp_path / "data", tmp_path / "log", options=["--sync", "os"]) as server:
         for port in (server.port, redis_port):

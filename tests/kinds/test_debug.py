@@ -1,4 +1,4 @@
-"""DEBUG: refused as Redis refuses it, and where it is allowed, what test suites ask for."""
+"""DEBUG: refused as in Redis, and where it is allowed, what test suites use."""
 
 import shutil
 import subprocess
@@ -59,7 +59,7 @@ def test_it_does_what_it_does_in_redis(ports, protocol):
 def test_sleep_holds_up_its_own_connection_alone(ports):
     _, port = ports
     sleeper, other = Wire(port, 2), Wire(port, 2)
-    # Behind a write it is run by the writer, which must not sleep either.
+    # After a write it is run by the writer, which must not sleep either.
     sleeper.socket.sendall(encode(("SET", "k", 1)) + encode(("DEBUG", "SLEEP", "1.5")) + encode(("PING",)))
     assert sleeper.reply() == ("+", "OK")
     for _ in range(20):

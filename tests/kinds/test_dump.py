@@ -1,4 +1,4 @@
-"""DUMP and RESTORE: what Redis dumps is restored here, and what is dumped here is restored by Redis."""
+"""DUMP and RESTORE: what Redis dumps is restored here, and the other way round."""
 
 import random
 import struct
@@ -11,7 +11,7 @@ SEED = 7
 
 
 def texts(rng, count):
-    """Texts of all sorts: some are integers, some are long and compress well."""
+    """Texts of all kinds: some are integers, and some are long and compress well."""
     kinds = [
         lambda: str(rng.choice([0, 1, -1, 12, 13, 127, 128, -4096, 4095, 32767, -32769, 2**23, 2**31, -(2**40), 2**63 - 1])),
         lambda: "x" * rng.choice([0, 1, 5, 63, 64, 300]),
@@ -22,14 +22,14 @@ def texts(rng, count):
 
 
 def elements(rng, count):
-    """The same, but no two of them are equal, and none is empty."""
+    """The same, but all different, and none empty."""
     found = {text if isinstance(text, bytes) else text.encode() for text in texts(rng, 4 * count)}
     found |= {f"e{n}".encode() for n in range(count)}
     return rng.sample(sorted(found - {b""}), count)
 
 
 def values(seed):
-    """Commands that make a value each, under the key `k`."""
+    """Commands that each create a value under the key `k`."""
     rng = random.Random(seed)
     for text in [*texts(rng, 12), "", "long " * 20000, "12345", "-9223372036854775808", "01"]:
         yield ("SET", "k", text)
@@ -45,7 +45,7 @@ def values(seed):
 
 
 def content(wire, key="k"):
-    """What is under a key."""
+    """The value under a key."""
     kind = wire.run("TYPE", key)[1]
     reads = {
         "string": ("GET", key), "list": ("LRANGE", key, "0", "-1"), "set": ("SMEMBERS", key), "hash": ("HGETALL", key),
@@ -81,7 +81,7 @@ def test_values_are_restored(pair, to):
 
 
 def stream_commands(rng, entries):
-    """A stream with groups, from which some is deleted, trimmed, acknowledged and claimed."""
+    """A stream with groups, and deleted, trimmed, acknowledged and claimed entries."""
     fields = ["temperature", "unit", "x" * 70]
     ids = sorted({(rng.choice([5, 5, 6, 1700000000000, 2**63 + 7]), rng.randrange(10000)) for _ in range(entries)})
     ids = [f"{ms}-{seq}" for ms, seq in ids]
@@ -104,10 +104,10 @@ def stream_commands(rng, entries):
 
 
 def stream_content(wire):
-    """What can be known of it, but for times of delivery."""
+    """Everything visible of a stream except delivery times."""
     reads = [("XRANGE", "k", "-", "+"), ("XLEN", "k"), ("XINFO", "GROUPS", "k"), ("XINFO", "STREAM", "k")]
     found = [wire.run(*command) for command in reads]
-    # What the stream's own memory is like differs.
+    # The memory layout of the stream differs.
     full = found.pop()[1]
     flat = [part for pair in full for part in pair] if isinstance(full[0][0], tuple) else full
     named = dict(zip([name[1] for name in flat[::2]], flat[1::2], strict=True))
@@ -131,7 +131,7 @@ def test_streams_are_restored(pair, to, entries):
     target.run("DEL", "k")
     assert target.run("RESTORE", "k", "0", payload) == ("+", "OK")
     assert stream_content(target) == expected
-    # It goes on as a stream does: with its ids, its groups, and what is pending.
+    # The stream remains usable: ids, groups and pending entries continue.
     for wire in {source, target}:
         wire.run("XADD", "k", "18446744073709551615-1", "f", "v")
     reads = [
@@ -173,7 +173,7 @@ def text(body):
 
 
 def ziplist(*entries):
-    """Of texts shorter than 64 bytes, and integers of 16 bits."""
+    """A ziplist of texts shorter than 64 bytes and 16-bit integers."""
     body, before = b"", 0
     last = 0
     for entry in entries:
@@ -214,7 +214,7 @@ OLD = {
 @pytest.mark.parametrize("name", OLD)
 def test_forms_of_older_versions(pair, name):
     payload = sealed(OLD[name], version=6)
-    # Redis reads a value and does not look at what follows.
+    # Redis reads a value and ignores what follows it.
     if name == "string and more":
         assert pair.tokaido.run("RESTORE", "k", "0", payload) == ("-", "ERR Bad data format")
         return
@@ -250,7 +250,7 @@ def test_arguments(pair):
 def test_what_is_too_large_is_refused(own_server):
     with own_server(options=["--sync", "os", "--reply-bytes-max", "100000"]) as server:
         client = server.redis()
-        # A payload of some bytes that stands for a megabyte.
+        # A small payload that decompresses to a megabyte.
         bomb = b"\x00\xc3" + text(b"")[:0] + struct.pack(">BIBI", 0x80, 11400, 0x80, 1000005) + b"\x00a" + b"\xe0\xff\x00" * 3799
         with pytest.raises(redis.ResponseError, match="too large"):
             client.restore("k", 0, sealed(bomb + b"\x00"))

@@ -1,4 +1,4 @@
-"""Functions of libraries that clients load: the same replies as Redis gives."""
+"""Functions in libraries that clients load: the same replies as from Redis."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from support import tokaido
 from .scripts import LIBRARIES, RUN
 from .wire import Wire
 
-# What is in a library while it is loaded, one a line.
+# Contents of a library while it is being loaded, one per line.
 AT_LOAD = r"""
 redis.register_function('f', function(keys, args) return {keys, args} end)
 redis.register_function{function_name='f', callback=function(keys, args) return {keys, args} end}
@@ -109,7 +109,7 @@ def library(body, name="lib", head=None):
 
 
 def sorted_list(reply):
-    """FUNCTION LIST without the order of libraries and of functions."""
+    """FUNCTION LIST with libraries and functions sorted."""
     if isinstance(reply, (list, tuple)):
         parts = [sorted_list(part) for part in reply]
         if parts and all(isinstance(part, list) and part[0] in list("*%~+") for part in parts):
@@ -151,10 +151,10 @@ def test_libraries(pair):
 
 
 def test_bodies_of_scripts(pair):
-    """What a script does by itself, a function does, too; of scripts that name the line, the line differs."""
+    """A function does what a script does by itself; in scripts that name the line, the line differs."""
     differences = []
     for body in RUN.strip().splitlines() + LIBRARIES.strip().splitlines():
-        # What Redis sets of cjson holds for the server, and `local` functions are the test's own affair.
+        # In Redis, cjson settings apply to the whole server, and `local` functions are the test's own matter.
         if "cjson.encode_" in body or "cjson.decode_" in body:
             continue
         set_up(pair)
@@ -249,14 +249,14 @@ def test_payloads(pair):
             ("FUNCTION", "RESTORE", payload, "NOSUCH"), ("FUNCTION", "RESTORE", payload, "FLUSH", "x"), ("FUNCTION", "RESTORE"),
             ("FUNCTION", "RESTORE", "x", "NOSUCH"),
         ])
-    # Redis compresses what is long.
+    # Redis compresses long values.
     long_one = library("-- " + "again and " * 1000 + "\nredis.register_function('f', function() return 'long' end)")
     pair.check_all([("FUNCTION", "FLUSH"), ("FUNCTION", "LOAD", long_one)])
     pair.check_all([("FUNCTION", "RESTORE", pair.redis.run("FUNCTION", "DUMP")[1], "REPLACE"), ("FCALL", "f", "0")])
 
 
 def test_every_connection_finds_what_is_loaded(wire, tokaido_server):
-    """The server has two workers; each has a virtual machine of its own."""
+    """The server has two workers, each with its own virtual machine."""
     others = [Wire(tokaido_server.port, 2) for _ in range(4)]
     for turn in range(10):
         code = library(f"redis.register_function{{function_name='f', callback=function() return {turn} end, flags={{'no-writes'}}}}")
@@ -268,13 +268,13 @@ def test_every_connection_finds_what_is_loaded(wire, tokaido_server):
 
 
 def test_a_failed_function_leaves_nothing(wire):
-    """Redis would keep what was written before."""
+    """Redis would keep the earlier writes."""
     code = library("redis.register_function('f', function() redis.call('set', 'k', 'v') redis.call('incr', 'k') end)")
     assert wire.run("FUNCTION", "LOAD", "REPLACE", code) == ("$", b"lib")
     reply = wire.run("FCALL", "f", "0")
     assert reply[0] == "-" and reply[1].startswith("ERR value is not an integer or out of range script: f, on @user_function:2")
     assert wire.run("EXISTS", "k") == (":", "0")
-    # A library that was loaded by a transaction that failed is not there.
+    # A library loaded in a failed transaction does not exist.
     wire.run_all([("MULTI",), ("FUNCTION", "LOAD", "REPLACE", library("redis.register_function('g', function() end)"))])
     assert wire.run_all([("FCALL", "g", "0"), ("FCALL", "f", "0"), ("EXEC",)])[-1][0] == "-"
     assert wire.run("FCALL", "g", "0") == ("-", "ERR Function not found")
@@ -288,7 +288,7 @@ def test_a_function_is_killed_and_told_of(wire, tokaido_server, flags):
     wire.run("FUNCTION", "LOAD", "REPLACE", code)
     thread = threading.Thread(target=lambda: replies.append(other.run("FCALL", "f", "1", "k", "a")))
     thread.start()
-    # It would be stopped after a second in any case.
+    # It would be stopped after a second anyway.
     while (told := wire.run("FUNCTION", "STATS")[1])[:2] and b"duration_ms" not in repr(told).encode() and thread.is_alive():
         time.sleep(0.005)
     told = repr(told)

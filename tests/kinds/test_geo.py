@@ -1,4 +1,4 @@
-"""Places on the earth: the same replies, and the same scores, as Redis gives."""
+"""Geospatial commands: the same replies, and the same scores, as from Redis."""
 
 import random
 
@@ -18,7 +18,7 @@ def add_all(key, places):
 
 
 def fill(pair, rng, count):
-    """Places of the real world in one key, and others in clusters in another."""
+    """Real places in one key, and clusters of others in another."""
     pair.check_all([add_all("world", PLACES), ("ZADD", "dest", 1, "old")])
     centres = [(rng.uniform(-180, 180), rng.uniform(-85, 85)) for _ in range(5)]
     near = {}
@@ -35,7 +35,7 @@ def limits(rng):
 
 
 def search(rng, places, may_store):
-    """The arguments of a search, with what is common to all its forms."""
+    """The arguments of a search that all its forms share."""
     name, (x, y) = rng.choice(places)
     size = 10 ** rng.uniform(-1, 7.4)
     unit = rng.choice(UNITS)
@@ -70,7 +70,7 @@ def test_generated_searches(pair, seed):
     places = fill(pair, rng, rng.choice([6, 200]))
     for _ in range(250):
         pair.check_all(search(rng, places, rng.random() < 0.5))
-        # Stored distances have the same bits; how many digits of them are written changed with Redis 7.2.
+        # Stored distances have the same bits; the number of digits shown changed in Redis 7.2.
         scores = [wire.run("ZRANGE", "dest", 0, -1, "WITHSCORES") for wire in (pair.redis, pair.tokaido)]
         assert numbers(scores[0]) == numbers(scores[1])
 

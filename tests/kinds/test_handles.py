@@ -1,4 +1,4 @@
-"""Handles of collections in Lua: what they give and what they leave is what the commands of Redis do."""
+"""Handles of collections in Lua: their results and effects are those of the Redis commands."""
 
 import random
 
@@ -93,7 +93,7 @@ def of_sorted_set(rng):
 
 
 def text_of(reply):
-    """A reply without its type, of an array the parts; scores without a fraction."""
+    """A reply without its type, or the parts of an array; scores without a fraction."""
     kind, *rest = reply
     if kind.startswith("null"):
         return None
@@ -104,7 +104,7 @@ def text_of(reply):
 
 
 def expected_of(call, reply):
-    """What the handle gives where the command replies so."""
+    """The handle's result for a reply of the command."""
     if call[0] == "trim":
         return None
     if call[0] in ("pop_min", "pop_max"):
@@ -121,7 +121,7 @@ ALL = {
 
 
 def contents(wire, kind, key):
-    """All of a value as its command gives it, and as a scan of its handle does."""
+    """The whole value, as its command and as a scan of its handle return it."""
     name, *options = ALL[kind][1].split()
     by_command = text_of(wire.run(name, key, *options))
     by_handle = text_of(wire.run("handles.scan", kind, key))
@@ -133,7 +133,7 @@ def contents(wire, kind, key):
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("seed", range(2))
 def test_generated_calls(server, kind, seed):
-    """The same changes by handles and by commands, to two keys; then each is read both ways."""
+    """The same changes by handles and by commands, to two keys; then each is read in both ways."""
     rng, wire = random.Random(seed), Wire(server.port, 2)
     wire.run("FLUSHALL")
     for step in range(500):

@@ -1,4 +1,4 @@
-"""Hashes: the same replies as Redis gives."""
+"""Hashes: the same replies as from Redis."""
 
 import collections
 
@@ -7,7 +7,7 @@ import pytest
 from .differential import KEYS, generated, pairs
 
 FIELDS = [f"f{i}" for i in range(14)] + ["", "a field of more bytes"]
-COUNTERS = ["c1", "c2"]  # with numbers that have room in 64 bits and in the 80 that Redis counts with
+COUNTERS = ["c1", "c2"]  # with numbers that fit both in 64 bits and in the 80 bits that Redis counts with
 VALUES = ["0", "1", "-7", "9223372036854775807", "1.5", "text", "", "a value of more bytes", "0x10", " 1"]
 INTEGERS = ["1", "-1", "9223372036854775807", "x", "1.5", ""]
 FLOATS = ["0.5", "-0.25", "3", "1e2", "inf", "-inf", "nan", "x", "", "0x10", " 1", "1 "]
@@ -44,7 +44,7 @@ def test_generated_commands(pair, seed):
 
 
 def test_growth_and_forms(pair):
-    """A hash is packed until it has more fields, or longer texts, than may be."""
+    """A hash is packed until it has too many fields, or a text is too long."""
     for i in range(12):
         pair.check_all([("HSET", "k1", f"f{i}", i), ("OBJECT", "ENCODING", "k1"), ("HLEN", "k1")])
     long = "x" * 17
@@ -121,7 +121,7 @@ def test_a_scan_without_values(wire):
 
 
 def test_a_scan_meets_what_stays(wire):
-    """Fields come and go while a hash is scanned."""
+    """Fields are added and removed while a hash is scanned."""
     wire.run("HSET", "k", *(text for i in range(400) for text in (f"stays{i}", i)))
     found, cursor, i = [], b"0", 0
     while True:
@@ -136,7 +136,7 @@ def test_a_scan_meets_what_stays(wire):
 
 
 def test_a_transaction_watches_a_hash(pair):
-    """A change of one field of a large hash is a change of its key."""
+    """Changing one field of a large hash changes its key."""
     pair.check_all([("HSET", "k1", f"f{i}", "v") for i in range(20)])
     pair.check_all([("WATCH", "k1"), ("HSET", "k1", "f3", "w"), ("MULTI",), ("HLEN", "k1"), ("EXEC",)])
     pair.check_all([("WATCH", "k1"), ("HDEL", "k1", "nothing"), ("MULTI",), ("HLEN", "k1"), ("EXEC",)])

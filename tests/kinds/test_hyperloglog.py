@@ -1,4 +1,4 @@
-"""HyperLogLogs: the same replies as Redis gives, and the same bytes under the key."""
+"""HyperLogLogs: the same replies as from Redis, and the same bytes under the key."""
 
 import random
 
@@ -6,13 +6,13 @@ import pytest
 
 
 def same_bytes(pair, *keys):
-    """The whole values, which no count has been noted in yet: Redis notes it in the value when it counts."""
+    """The whole values, before any count is cached: Redis writes it to the value when it counts."""
     pair.check_all([("GET", key) for key in keys])
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bytes_are_those_of_redis(pair, seed):
-    """From no element through the sparse form to the dense one."""
+    """From no elements through the sparse form to the dense one."""
     rng = random.Random(seed)
     steps = [1, 1, 1, 2, 5, 10, 50, 100, 300, 500, 500, 500, 1000, 5000]
     for step in steps:
@@ -23,7 +23,7 @@ def test_the_bytes_are_those_of_redis(pair, seed):
 
 
 def test_neighbours_of_the_sparse_form_are_joined(pair):
-    """One element a command, so that each of the ways of splitting and joining is met."""
+    """One element per command, to meet every way of splitting and joining."""
     for start in range(0, 1500, 250):
         pair.check_all([step for i in range(start, start + 250) for step in (("PFADD", "k", i), ("GET", "k"))])
 

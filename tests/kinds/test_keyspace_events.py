@@ -1,4 +1,4 @@
-"""Keyspace events: the same as Redis publishes, command by command."""
+"""Keyspace events: the same as in Redis, command by command."""
 
 import pytest
 from support import PROCEDURES
@@ -9,7 +9,7 @@ ALL = "KEA"
 
 
 class Listener:
-    """Runs commands on a server and gives the events that each of them has caused."""
+    """Runs commands on a server, and returns the events that each of them caused."""
 
     def __init__(self, port, flags=ALL):
         self.main, self.listener, self.other = (Wire(port, 2) for _ in range(3))
@@ -23,7 +23,7 @@ class Listener:
         events = []
         while (message := self.listener.reply()[1])[0][1] == b"pmessage":
             events.append(tuple(text for _, text in message[2:]))
-        return sorted(events)  # those of one command may have another order than Redis'
+        return sorted(events)  # those of one command may have another order than in Redis
 
     def close(self):
         self.main.run("CONFIG", "SET", "notify-keyspace-events", "")

@@ -1,4 +1,4 @@
-"""Lists: the same replies as Redis gives."""
+"""Lists: the same replies as from Redis."""
 
 import pytest
 
@@ -77,7 +77,7 @@ def tails():
 
 
 def test_long_lists(pair):
-    """Items in the middle of a long list come and go, near either end of it."""
+    """Inserts and removes items within a long list, near either end."""
     pair.check_all([("RPUSH", "k", *range(500)), ("LPUSH", "k", *range(500, 1000))])
     for i in (1, 5, 250, 501, 990, 999):
         pair.check_all([

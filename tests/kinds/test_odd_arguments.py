@@ -1,4 +1,4 @@
-"""Requests that are odd, and that clients send all the same: the same replies as Redis gives."""
+"""Odd requests that clients send nevertheless: the same replies as from Redis."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_replies_that_are_turned_on_again(pair, modes):
 
 
 def replies(wire, steps):
-    """Those that come, until the last one."""
+    """The replies until the last one."""
     wire.socket.sendall(b"".join(map(encode, steps)))
     came = [wire.reply()]
     while came[-1] != ("$", b"last"):

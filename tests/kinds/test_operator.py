@@ -1,4 +1,4 @@
-"""What an operator watches a server with: SLOWLOG, LATENCY, MONITOR and CONFIG, as Redis answers them."""
+"""An operator's tools to watch a server: SLOWLOG, LATENCY, MONITOR and CONFIG, with Redis's answers."""
 
 import re
 
@@ -11,7 +11,7 @@ SETTINGS = {"slowlog-log-slower-than": "10000", "slowlog-max-len": "128", "laten
 
 @pytest.fixture(autouse=True)
 def settings_of_their_own(pair):
-    """What a test sets is undone after it, and no data is left to tests that look at one server only."""
+    """A test's settings are undone after it, and no data is left for tests that use only one server."""
     yield
     for wire in (pair.redis, pair.tokaido):
         wire.run("FLUSHALL")
@@ -19,7 +19,7 @@ def settings_of_their_own(pair):
 
 
 def slow_commands(wire):
-    """The arguments of the entries of the slow log, the newest first, without ids, times and addresses."""
+    """The arguments of the slow log's entries, newest first, without ids, times and addresses."""
     _, entries = wire.run("SLOWLOG", "GET", -1)
     return [entry[1][3] for entry in entries]
 
@@ -58,7 +58,7 @@ def test_latency_of_what_was_never_slow(pair):
 def test_latency_of_what_is_slow(pair):
     wire = pair.tokaido
     wire.run_all([("LATENCY", "RESET"), ("CONFIG", "SET", "latency-monitor-threshold", 1)])
-    # Some of this takes a millisecond on any machine.
+    # Some of these take a millisecond on any machine.
     for size in (10, 200_000):
         wire.run("EVAL", "for i = 1, tonumber(ARGV[1]) do redis.call('SET', 'k', i) end", 0, size)
     _, events = wire.run("LATENCY", "LATEST")
@@ -74,7 +74,7 @@ def test_latency_of_what_is_slow(pair):
 
 
 def shown(monitor, count):
-    """So many lines of MONITOR, without times and ports."""
+    """The next `count` lines of MONITOR, without times and ports."""
     lines = [monitor.reply() for _ in range(count)]
     return [(kind, re.sub(r"^[0-9.]+ ", "", re.sub(r"127.0.0.1:\d+", "client", line))) for kind, line in lines]
 

@@ -48,7 +48,7 @@ def sent(server, *commands):
 
 
 class Raw:
-    """A request as bytes, and what comes back."""
+    """A request as bytes, and its reply."""
 
     def __init__(self, server, request):
         self.socket = socket.create_connection(("127.0.0.1", server.port), timeout=30)
@@ -75,7 +75,7 @@ def test_writes_wait_and_reads_do_not(server):
     main = Wire(server.port, 2)
     main.run("SET", "k", "before")
     main.run("CLIENT", "PAUSE", LONG_MS, "WRITE")
-    # On the only worker there is, which goes on.
+    # On the only worker, which continues.
     waiting = [
         sent(server, ("SET", "k", "after")), sent(server, ("EVAL", "return redis.call('INCR', 'n')", 0)), sent(server, ("FCALL", "keep.set", 1, "p", "1")),
         sent(server, ("MULTI",), ("INCR", "n"), ("EXEC",)), sent(server, ("SELECT", "fast"), ("SET", "c", "1")), sent(server, ("BLPOP", "l", "1")),
@@ -98,7 +98,7 @@ def test_the_connection_that_pauses_waits_too(server):
     assert [main.reply() for _ in range(3)] == [("+", "OK"), ("+", "OK"), ("$", b"1")]
     other = Wire(server.port, 2)
     assert is_silent([main]) and other.run("GET", "k") == ("$", b"1")
-    # The longer pause and the wider one stay.
+    # The longer pause and the broader one remain.
     assert other.run("CLIENT", "PAUSE", 1, "WRITE") == ("+", "OK")
     assert is_silent([main])
     other.run("CLIENT", "UNPAUSE")
@@ -115,7 +115,7 @@ def test_all_waits_until_the_time_is_over(server):
         assert response.status == 200
     assert [wire.reply() for wire in waiting[:3]] == [("null",), ("+", "PONG"), ("+", "OK")]
     assert waiting[3].reply() == b"END\r\n" and waiting[4].reply().startswith(b"HTTP/1.1 404")
-    # Not sooner than that: a bound from below, which no load of the machine can break.
+    # A lower bound, which no load of the machine can break.
     assert time.monotonic() - started >= 1.5
 
 

@@ -1,4 +1,4 @@
-"""Publish and subscribe: what Redis says and sends, to several clients at once."""
+"""Publish and subscribe: Redis's replies and messages, with several clients."""
 
 import threading
 
@@ -9,14 +9,14 @@ from .wire import NULL, Wire, encode
 
 
 class Stage:
-    """Clients of one server, and all that came to them."""
+    """Clients of one server, and everything they received."""
 
     def __init__(self, port, protocol):
         self.port, self.protocol = port, protocol
         self.wires, self.came = {}, []
 
     def ask(self, name, *command, replies=1):
-        """Has a client send a command, and reads so many replies and messages."""
+        """Sends a client's command, and reads that many replies and messages."""
         if name not in self.wires:
             self.wires[name] = Wire(self.port, self.protocol)
         self.wires[name].socket.sendall(encode(command))
@@ -40,7 +40,7 @@ class Stage:
 
 @pytest.fixture
 def both(request, wire, redis_port, tokaido_server):
-    """Plays a scene on both servers, where the same must come to everybody."""
+    """Plays a scene on both servers, where every client must receive the same."""
     protocol = request.node.callspec.params["wire"]
 
     def play(scene):
@@ -107,7 +107,7 @@ def test_pubsub(both):
 
 
 def test_what_a_subscriber_may_send(both):
-    """Version 2 of the protocol could not tell other replies from messages."""
+    """In version 2 of the protocol, other replies would look like messages."""
 
     def scene(stage):
         stage.ask("a", "SUBSCRIBE", "x")
@@ -150,7 +150,7 @@ def test_what_is_rolled_back_is_not_published(wire, tokaido_server):
 
 
 def test_whoever_hears_of_a_write_finds_it(wire, tokaido_server):
-    """Also of one that is on its way to the disk in the same pipeline."""
+    """Even a write that is on its way to disk in the same pipeline."""
     listener = Wire(tokaido_server.port, 3)
     listener.run("SUBSCRIBE", "x")
     for i in range(200):
@@ -199,7 +199,7 @@ def text(reply):
 
 
 def test_one_who_does_not_listen_is_disconnected(own_server):
-    """What is kept for him is bounded, and he holds up nobody."""
+    """The buffer for such a client is bounded, and it does not block others."""
     options = ["--pushed-bytes-max", "65536", "--unsent-bytes-max", "65536"]
     with own_server(options=options) as server:
         deaf, other, publisher = (Wire(server.port, 3) for _ in range(3))

@@ -1,4 +1,4 @@
-"""Scripts of clients: the same replies as Redis gives."""
+"""Scripts of clients: the same replies as from Redis."""
 
 import hashlib
 import random
@@ -23,10 +23,10 @@ def set_up(pair):
 
 
 def check_scripts(pair, scripts, keys=("a", "b"), arguments=("x", "7")):
-    """Each on both servers, with the same data before it; all that differ are told."""
+    """Runs each script on both, with the same data, and reports all that differ."""
     differences = []
     for script in scripts:
-        # In Redis, settings of cjson hold for all scripts until then.
+        # In Redis, cjson settings apply to all scripts until then.
         pair.check_all([("SCRIPT", "FLUSH"), ("FLUSHALL",)])
         set_up(pair)
         command = ("EVAL", script, len(keys), *keys, *arguments)
@@ -106,7 +106,7 @@ def value(rng, depth=0):
         return rng.choice(kinds)
     items = [value(rng, depth + 1) for _ in range(rng.randint(0, 4))]
     if rng.random() < 0.3:
-        # Of several fields, each Lua has an order of its own.
+        # Each Lua has its own order of several fields.
         return f"{{a = {value(rng, depth + 1)}}}"
     return "{" + ", ".join(items) + "}"
 
@@ -124,7 +124,7 @@ def test_generated_values(pair, seed):
 
 
 def test_a_failed_script_leaves_nothing(wire):
-    """Redis would keep what was written before."""
+    """Redis would keep the earlier writes."""
     reply = wire.run("EVAL", "redis.call('set', 'k', 'v') redis.call('incr', 'k')", "0")
     assert reply[0] == "-" and reply[1].startswith("ERR value is not an integer or out of range script: ")
     assert wire.run("EXISTS", "k") == (":", "0")
@@ -143,11 +143,11 @@ def test_settings_hold_for_one_script(wire):
 def test_a_script_is_killed(wire, tokaido_server, name):
     other, replies = Wire(tokaido_server.port, 2), []
     write = "" if name == "EVAL_RO" else "redis.call('set', 'k', 'v') "
-    # Caught errors do not save it.
+    # Catching errors does not save it.
     script = write + "while true do pcall(function() while true do end end) end"
     thread = threading.Thread(target=lambda: replies.append(other.run(name, script, "0")))
     thread.start()
-    # It would be stopped after a second in any case.
+    # It would be stopped after a second anyway.
     while (reply := wire.run("SCRIPT", "KILL"))[0] != "+" and thread.is_alive():
         assert reply == ("-", "NOTBUSY No scripts in execution right now.")
         time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""Sets: the same replies as Redis gives."""
+"""Sets: the same replies as from Redis."""
 
 import collections
 

@@ -1,4 +1,4 @@
-"""SORT: the same replies as Redis gives."""
+"""SORT: the same replies as from Redis."""
 
 import random
 
@@ -9,7 +9,7 @@ TEXTS = ["b", "a", "", "10", "9", "B", "abc", "a long text of many bytes"]
 
 
 def fill(pair, elements):
-    """The same elements in each kind of collection, and values beside them to sort by and to get."""
+    """The same elements in each type of collection, and values besides to sort by and to get."""
     different = list(dict.fromkeys(elements))
     pair.check_all([("RPUSH", "list", *elements), ("SADD", "set", *different)])
     pair.check_all([("ZADD", "zset", *(part for i, e in enumerate(different) for part in (i * 7 % 5, e)))])
@@ -20,7 +20,7 @@ def fill(pair, elements):
 
 
 def options(rng, readonly, total):
-    """Such that the order is told by them: equal texts stand in any order."""
+    """Options that determine the order: equal texts have no defined order."""
     some = [("ASC",), ("DESC",), ("desc",), ("LIMIT", rng.randint(-2, 4), rng.randint(-2, 6)), ("GET", "#"), ("GET", "w_*"),
             ("GET", "h_*->f"), ("GET", "h_*->text"), ("GET", "nothing"), ("GET", "h_*->"), ("GET", "x*->none")]
     some += total

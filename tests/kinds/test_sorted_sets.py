@@ -1,4 +1,4 @@
-"""Sorted sets: the same replies as Redis gives."""
+"""Sorted sets: the same replies as from Redis."""
 
 import collections
 
@@ -108,7 +108,7 @@ def test_members_of_one_score_are_ordered_by_their_bytes(pair, count):
 def test_wrong_arguments(pair, name):
     for first in ("string", "zset", "missing", "0", "1", "2", "x"):
         pair.check_all([("SET", "string", "v"), ("DEL", "zset", "missing", "0", "1", "2"), ("ZADD", "zset", "1", "a")])
-        # Debian's Redis writes more digits of large numbers than later ones.
+        # Debian's Redis writes more digits of large numbers than later versions.
         exact = [rest for rest in tails() if name != "ZINCRBY" or str(2**63) not in rest]
         pair.check_all([(name, first, *rest) for rest in exact])
     pair.check_all([(name,), ("ZRANGE", "zset", 0, -1, "WITHSCORES"), ("EXISTS", "missing", "0", "1")])
@@ -131,7 +131,7 @@ def tails():
 
 
 def test_ranks_with_their_scores(wire):
-    """Redis 7.2 has this, Debian's does not."""
+    """Redis 7.2 has this; Debian's does not."""
     wire.run("ZADD", "k", "1", "a", "2.5", "b")
     score = ("$", b"2.5") if wire.run("PING") and wire.run("ZSCORE", "k", "b")[0] == "$" else (",", "2.5")
     assert wire.run("ZRANK", "k", "b", "WITHSCORE") == ("*", [(":", "1"), score])
@@ -142,7 +142,7 @@ def test_ranks_with_their_scores(wire):
 
 
 def test_ranks_of_many_members(pair):
-    """So many that they are counted in several levels."""
+    """So many that several levels count them."""
     count = 20_000
     for start in range(0, count, 500):
         pair.check("ZADD", "k", *[text for i in range(start, start + 500) for text in (i * 7919 % count // 2, f"m{i}")])

@@ -1,4 +1,4 @@
-"""What Redis answers that is in no cluster, has no replicas, no modules and one user: Tokaido answers the same."""
+"""The answers of a Redis without cluster, replicas and modules, and with one user: Tokaido gives the same."""
 
 import pytest
 

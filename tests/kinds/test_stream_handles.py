@@ -1,4 +1,4 @@
-"""Handles of streams and of their groups in Lua: what they give and what they leave is what the commands of Redis do."""
+"""Handles of streams and their groups in Lua: their results and effects are those of the Redis commands."""
 
 import random
 
@@ -109,7 +109,7 @@ def same(reply):
 
 
 def generated(rng, key, last):
-    """A call, the command that does the same, and what the call gives for its reply."""
+    """A call, the command that does the same, and a function from its reply to the call's result."""
     id_ = f"{rng.randint(1, last + 2)}-{rng.randint(0, 2)}"
     other = f"{rng.randint(1, last + 2)}-{rng.randint(0, 2)}"
     group, consumer, count = rng.choice(GROUPS), rng.choice(CONSUMERS), rng.randint(1, 5)
@@ -161,7 +161,7 @@ def texts(reply):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_generated_calls(server, seed):
-    """The same changes by handles and by commands, to two keys; then each is read both ways."""
+    """The same changes by handles and by commands, to two keys; then each is read in both ways."""
     rng, wire, last, done = random.Random(seed), Wire(server.port, 2), 1, 0
     wire.run("FLUSHALL")
     for step in range(600):
@@ -172,7 +172,7 @@ def test_generated_calls(server, seed):
             assert came[0] == "-", (seed, step, call, came)
             continue
         if call[0] == "acknowledge" and came[0] == "-":
-            # The command takes no group for one in which nothing is pending.
+            # The command treats a missing group like one without pending entries.
             assert plain(reply) in (0, "0"), (seed, step, call)
             continue
         last += call[0] == "add"

@@ -1,4 +1,4 @@
-"""Streams: the same replies as Redis gives."""
+"""Streams: the same replies as from Redis."""
 
 import random
 
@@ -41,7 +41,7 @@ def trim(rng):
 
 def xadd(rng, key):
     options = rng.choice([(), (), (), (), trim(rng), ("NOMKSTREAM",)])
-    # Ids that mostly grow.
+    # Ids that mostly increase.
     new = rng.choice([f"{rng.randint(0, 12)}-*", f"{rng.randint(8, 12)}-*", good_id(rng), good_id(rng), an_id(rng)])
     fields = [text for _ in range(rng.randint(1, 3)) for text in (rng.choice(FIELDS), rng.randint(0, 9))]
     return ("XADD", key, *options, new, *fields[: len(fields) - (rng.random() < 0.05)])
@@ -102,7 +102,7 @@ def test_replies(pair, seed):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_one_group_that_lives_long(pair, seed):
-    """Its stream has no other groups, and is not deleted, so that much is pending."""
+    """Its stream has no other groups and is not deleted, so that much is pending."""
     rng = random.Random(f"one group {seed}")
     key, group = "k1", "g1"
     commands = [("XGROUP", "CREATE", key, group, "0", "MKSTREAM")]
@@ -126,7 +126,7 @@ def test_one_group_that_lives_long(pair, seed):
 
 
 def test_arguments(pair):
-    """What is refused, and in which order things are looked at."""
+    """What is refused, and in which order arguments are checked."""
     pair.check_all([
         ("SET", "text", "v"), ("XADD", "s", "1-1", "a", "1"), ("XGROUP", "CREATE", "s", "g", "0"), ("XADD", "s", "*"), ("XADD", "s", "*", "a"),
         ("XADD", "s", "NOMKSTREAM"), ("XADD", "s", "MAXLEN", "5"), ("XADD", "s", "MAXLEN", "~", "5", "a", "b"), ("XADD", "s", "0-0", "a", "b"),

@@ -1,4 +1,4 @@
-"""Strings as bitmaps, numbers of any width in them, and LCS: the same replies as Redis gives."""
+"""Strings as bitmaps, as integers of any width, and LCS: the same replies as from Redis."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""CLIENT TRACKING: what clients that keep what they have read are told, beside Redis."""
+"""CLIENT TRACKING: the invalidations that caching clients receive, compared with Redis."""
 
 import pytest
 from redis.cache import CacheConfig
@@ -9,7 +9,7 @@ from .wire import Wire, encode
 
 
 class Tracked:
-    """A connection, with what was pushed to it beside the replies."""
+    """A connection, and the pushes that it received besides replies."""
 
     def __init__(self, port, protocol):
         self.wire = Wire(port, protocol)
@@ -25,14 +25,14 @@ class Tracked:
         return reply
 
     def told(self):
-        """What was pushed since this was last asked. What was pushed before a PING stands before the reply to the next."""
+        """The pushes since the last call. Any push sent before a PING arrives before the reply to the next PING."""
         for word in ("one", "two"):
             self.run("PING", word)
         pushed, self.pushed = self.pushed, []
         return pushed
 
     def keys_told(self):
-        """The same as keys alone; None stands for all of them."""
+        """The same as keys only; None stands for all keys."""
         return [None if keys == ("null",) else [key for _, key in keys[1]] for *_, keys in (push[1] for push in self.told())]
 
 
@@ -54,7 +54,7 @@ class Both:
         return [side[name] for side in self.sides]
 
     def run(self, name, *command):
-        """Runs a command on a connection of that name. A function stands for an argument that each server has for itself."""
+        """Runs a command on the connection of that name. A function stands for an argument that differs by server."""
         replies = []
         for side, client in zip(self.sides, self.clients(name), strict=True):
             replies.append(client.run(*(part(side) if callable(part) else part for part in command)))
@@ -223,7 +223,7 @@ def test_transactions_and_scripts_tell_of_what_they_change_and_track_what_they_r
 
 
 def test_of_scripts_that_only_read_the_reads_count(tokaido_server):
-    """As Redis has it from 7.2 on; before, the keys that are named did."""
+    """As in Redis since 7.2; before, the declared keys counted."""
     reader, writer = (Tracked(tokaido_server.port, 3) for _ in range(2))
     reader.run("FLUSHALL")
     reader.run("CLIENT", "TRACKING", "ON")
@@ -249,7 +249,7 @@ def test_another_connection_is_told_in_its_own_version(redis_port, tokaido_serve
         both.run("reader", "CLIENT", "TRACKING", "ON", "REDIRECT", id_of(target))
         both.run("reader", "GET", "a")
         both.run("writer", "SET", "a", 1)
-        # In version 2 only one who has subscribed to something can be told.
+        # In version 2, only a connection that has subscribed can be notified.
         assert len(both.told(target)) == (1 if target == "new" else 0)
         if target == "old":
             both.run(target, "SUBSCRIBE", "__redis__:invalidate")
@@ -351,7 +351,7 @@ def test_keys_of_a_cache_are_not_kept(server):
 
 
 def test_a_client_library_keeps_what_it_has_read(server, monkeypatch):
-    # The library asks for the number of a version that has nothing more of what it needs.
+    # The library asks for a version number that includes nothing else that it needs.
     monkeypatch.setattr(CacheProxyConnection, "MIN_ALLOWED_VERSION", "7.2.0")
     cached = server.redis(protocol=3, cache_config=CacheConfig())
     writer = server.redis()

@@ -1,4 +1,4 @@
-"""Readers that keep what they have read never keep an old value, while others write by every way there is."""
+"""Caching readers never keep an old value, while others write in every possible way."""
 
 import random
 import threading
@@ -34,7 +34,7 @@ def server(tmp_path_factory):
 
 
 class Reader:
-    """A client that keeps values, and forgets them when it is told to."""
+    """A client that caches values, and drops them when told to."""
 
     def __init__(self, port, *options):
         self.connection, self.kept = Tracked(port, 3), {}
@@ -48,7 +48,7 @@ class Reader:
         requests = chance.choice([
             [("GET", key)],
             [("GET", key), ("GET", chance.choice(KEYS)), ("GET", key)],
-            # Behind a write, reads run on the writer.
+            # After a write, reads run on the writer.
             [("INCR", "n"), ("GET", key)],
             [("SET", key, f"own {chance.random()}"), ("GET", key)] if self.owns else [("INCR", "n"), ("GET", key), ("INCR", "n"), ("GET", key)],
             [("MULTI",), ("GET", key), ("EXEC",)],
@@ -61,7 +61,7 @@ class Reader:
             self.take(request, key)
 
     def take(self, request, key):
-        """Takes what comes, in order, up to the reply."""
+        """Reads whatever arrives, in order, up to the reply."""
         while (reply := self.connection.wire.reply())[0] == ">":
             self.forget(reply)
         name = request[0]
@@ -84,7 +84,7 @@ class Reader:
                 self.kept.pop(key.decode(), None)
 
     def listen(self):
-        """Takes what was pushed so far."""
+        """Processes the pushes received so far."""
         for push in self.connection.told():
             self.forget(push)
 
@@ -153,7 +153,7 @@ def test_nobody_keeps_an_old_value(server):
             truth = {key: asks.run("GET", key) for key in KEYS}
             return not any(reader.old_values(truth) for reader in readers)
 
-        # What expires is told of when it is removed.
+        # Expired keys are reported when they are removed.
         wait_until(is_current, "the last invalidation")
     for reader in readers:
         reader.connection.wire.close()

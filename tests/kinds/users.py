@@ -1,6 +1,6 @@
-"""Users and commands to try them with, for the tests of ACL."""
+"""Users, and commands to try with them, for the ACL tests."""
 
-# `K` is a key, `L` another one, `C` a channel; words behind `|` stand for one argument with a space.
+# `K` is a key, `L` another one, `C` a channel; words separated by `|` form one argument with spaces.
 COMMANDS = """
 get K; set K v; set K v GET; set K v EX 10; getdel K; getex K; getset K v; append K v; strlen K; incr K; incrby K 1
 incrbyfloat K 1; decr K; mget K L; mset K v L v; msetnx K v L v; setnx K v; setex K 1 v; psetex K 1 v; setrange K 0 v
@@ -62,19 +62,19 @@ SINGLE = [
 
 
 def commands():
-    """Each command, as words."""
+    """Each command, split into words."""
     texts = COMMANDS.replace("\n", ";").split(";")
     return [text.split() for text in texts if text.strip() and text.strip() != "debug"]
 
 
 def filled(command, rng):
-    """The command with keys and channels."""
+    """The command with actual keys and channels."""
     places = {"K": KEYS, "L": KEYS, "C": CHANNELS}
     return [rng.choice(places[word]) if word in places else word for word in command]
 
 
 def rule(rng):
-    """A rule of a selector."""
+    """One rule of a selector."""
     kind = rng.random()
     if kind < 0.35:
         return rng.choice("+-") + "@" + rng.choice([*CATEGORIES, "all"])
@@ -86,7 +86,7 @@ def rule(rng):
 
 
 def rules(rng):
-    """The rules of a user. Where one cannot follow another, both servers refuse it."""
+    """The rules of a user. If one cannot follow another, both servers refuse it."""
     made = [rule(rng) for _ in range(rng.randint(1, 7))]
     for _ in range(rng.choice([0, 0, 1, 2])):
         made.append("(" + " ".join(rule(rng) for _ in range(rng.randint(1, 4))) + ")")

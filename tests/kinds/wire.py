@@ -1,4 +1,4 @@
-"""The Redis protocol without a client library, so that each reply keeps the type it came in."""
+"""The Redis protocol without a client library, so that each reply keeps its type."""
 
 import socket
 
@@ -19,11 +19,11 @@ class Wire:
         self.socket.close()
 
     def run(self, *command):
-        """Runs one command, gives its reply."""
+        """Runs one command, and returns its reply."""
         return self.run_all([command])[0]
 
     def run_all(self, commands):
-        """Runs a pipeline, gives the replies in order."""
+        """Runs a pipeline, and returns the replies in order."""
         self.socket.sendall(b"".join(map(encode, commands)))
         return [self.reply() for _ in commands]
 

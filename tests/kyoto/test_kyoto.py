@@ -1,4 +1,4 @@
-"""Kyoto Tycoon, with a client that others wrote: procedures and records over HTTP, and the binary protocol."""
+"""Kyoto Tycoon with a third-party client: procedures and records over HTTP, and the binary protocol."""
 
 import base64
 import socket
@@ -43,7 +43,7 @@ def is_open(port):
 
 @pytest.fixture
 def kyoto(own_server, tmp_path):
-    """Makes clients of a server that has a port for them alone, beside the one of all protocols."""
+    """Makes clients of a server that has a port for them only, besides the one for all protocols."""
     files = tmp_path / "procedures"
     files.mkdir()
     (files / "record.lua").write_text(PROCEDURES)

@@ -1,4 +1,4 @@
-"""Scripts of Kyoto Tycoon's in its own Lua: called by every protocol, and reloaded."""
+"""Kyoto Tycoon scripts in its own Lua: called through every protocol, and reloaded."""
 
 import base64
 import json
@@ -50,7 +50,7 @@ function fault() db:set("fault", 1) error("no more tea") end
 
 @pytest.fixture
 def scripted(own_server, tmp_path):
-    """A server with a script and the loops, as flags name them."""
+    """A server with a script and the loops, named by flags."""
     script = tmp_path / "script.lua"
     script.write_text(SCRIPT)
     server = own_server()
@@ -78,7 +78,7 @@ def test_play_script(scripted, binary):
         ("fault", {}),
         ("nothing", {}),
     ]:
-        # The binary protocol ends with an error.
+        # The binary protocol closes the connection after an error.
         client = KyotoTycoon(binary=binary, pack_type=KT_PACKER_BYTES)
         client.open("127.0.0.1", scripted.port, timeout=30)
         with pytest.raises(KyotoTycoonException):

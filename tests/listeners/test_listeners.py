@@ -1,4 +1,4 @@
-"""UNIX sockets, and addresses for one protocol, with the clients that people use."""
+"""UNIX sockets, and addresses for one protocol, with common clients."""
 
 import socket
 import ssl
@@ -26,7 +26,7 @@ mode = "660"
 
 @pytest.fixture
 def listening(own_server, tmp_path):
-    """A server, started, that speaks Redis on its port, HTTP on `http_port`, and both on `path`."""
+    """A running server that speaks Redis on its port, HTTP on `http_port`, and both on `path`."""
     server = own_server()
     server.listen = []
     server.http_port = free_port()

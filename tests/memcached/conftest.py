@@ -26,7 +26,7 @@ engine = "tree"
 
 
 class Raw:
-    """A connection on which bytes are sent as they are."""
+    """A connection that sends bytes unchanged."""
 
     def __init__(self, address):
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
@@ -59,7 +59,7 @@ class Raw:
 
 @pytest.fixture
 def make_memcached(own_server, tmp_path):
-    """Makes servers that speak all protocols on `port`, and memcached alone on `memcached_port` and `path`."""
+    """Makes servers that speak all protocols on `port`, and only memcached on `memcached_port` and `path`."""
 
     def make(database="memcached", options=()):
         server = own_server(directory=f"data-{database}")
@@ -77,7 +77,7 @@ def make_memcached(own_server, tmp_path):
         )
         server.options = ["--config", str(configuration), "--workers", "2", *options]
         server.start()
-        # It listens before it has opened its files; only an answer tells that it has.
+        # It listens before it has opened its files; only an answer shows that it is ready.
         with Raw(("127.0.0.1", server.memcached_port)) as raw:
             raw.ask(b"version\r\n")
         return server

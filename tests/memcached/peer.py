@@ -1,4 +1,4 @@
-"""Debian's memcached, beside which the server is run."""
+"""Debian's memcached, for comparison with the server."""
 
 import shutil
 import socket
@@ -9,7 +9,7 @@ from support import free_port, wait_until
 
 
 class Memcached:
-    """A memcached of its own."""
+    """A memcached process for the test."""
 
     def __init__(self, *options):
         if not shutil.which("memcached"):

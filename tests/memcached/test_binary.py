@@ -1,4 +1,4 @@
-"""The binary protocol: with clients that others wrote, and beside memcached."""
+"""The binary protocol: with third-party clients, and beside memcached."""
 
 import random
 import struct
@@ -87,7 +87,7 @@ def packet(opcode, extras=b"", key=b"", value=b"", cas=0, opaque=b"abcd"):
 
 
 class Generator:
-    """Packets, as functions of the cas that a server has told of each key."""
+    """Packets, as functions of the cas that a server reports for each key."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -125,7 +125,7 @@ class Generator:
 
 
 class Subject:
-    """A server under test, with what it has told of each key."""
+    """A server under test, and what it has reported for each key."""
 
     def __init__(self, port):
         self.raw = Raw(("127.0.0.1", port))

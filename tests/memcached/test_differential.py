@@ -1,17 +1,17 @@
 """The same commands to memcached and to the server: the replies are equal.
 
-Accepted, and so left out of what is generated; docs/memcached.md has the reasons:
+Accepted differences, and so not generated; docs/memcached.md has the reasons:
 - the flags `l`, `u` and `x` of meta commands, and opaque texts that are too long;
-- keys that are said to be base64 and nearly are, and the form in which mg tells a key, which memcached
-  takes from the command that has made the record;
-- times that are told in seconds may differ by one, since memcached's clock ticks in seconds; and the
-  time left of what is over, which memcached tells as a large number;
-- the number of a cas, but not which replies have the same.
-- the flag `T` of ma, which memcached gives to the record that a counter that grows has left.
+- keys that claim to be base64 and nearly are, and the form in which mg returns a key, which memcached
+  takes from the command that created the record;
+- times in seconds may differ by one, since memcached's clock ticks in seconds; and the time left of an
+  expired record, which memcached returns as a large number;
+- the number of a cas, but not which replies share one;
+- the flag `T` of ma, which memcached applies to the record that a growing counter has left.
 
-Each command is answered before the next is sent, and memcached runs without the threads that move records:
-it treats a counter that a reply or a thread still refers to as one that has grown, so that its spaces and
-marks depend on how far those have got.
+Each command is answered before the next is sent, and memcached runs without its background threads that
+move records. It treats a counter that a reply or a thread still refers to as one that has grown, so that
+its padding and marks depend on how far those have got.
 """
 
 import base64
@@ -34,7 +34,7 @@ MODES = {"ms": "SEAPRX", "ma": "I+D-X"}
 
 
 class Generator:
-    """Commands, as functions of the cas that a server has told of each key."""
+    """Commands, as functions of the cas that a server has reported for each key."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -136,25 +136,25 @@ class Generator:
 
 
 class Subject:
-    """A server under test, with what it has told of each key."""
+    """A server under test, and what it has reported for each key."""
 
     def __init__(self, port):
         self.raw = Raw(("127.0.0.1", port))
         self.cas = {}
         self.numbers = {}
-        # So that 1 is the cas of no record.
+        # So that no record has the cas 1.
         self.raw.ask(b"set sentinel 0 0 0\r\n\r\ndelete sentinel\r\n", b"DELETED\r\n")
 
     def run(self, command, number):
         request = command(self.cas)
         end = f"O{number}\r\n"
-        # A value whose length is wrong takes the empty line for its own.
+        # If a value's length is wrong, the empty line becomes part of the value.
         text = f"{request}\r\nmg sentinel {end}"
         reply = self.raw.ask(text.encode("latin-1"), f"EN {end}".encode())
         return request, self.normal(reply.decode("latin-1"))
 
     def normal(self, reply):
-        """The reply without what may differ, and notes each cas."""
+        """The reply without what may differ; also records each cas."""
         lines = []
         for line in reply.split("\r\n"):
             words = line.split(" ")
@@ -169,7 +169,7 @@ class Subject:
     def flag(self, word):
         if re.fullmatch(r"c\d+", word):
             return "c" + (self.name(word[1:]) if word != "c0" else "0")
-        # A tick of memcached's clock may lie between two requests.
+        # memcached's clock may tick between two requests.
         return "t(time)" if re.fullmatch(r"t[1-9]\d+", word) else word
 
     def name(self, cas):

@@ -1,4 +1,4 @@
-"""The text protocol, with a client that others wrote, and byte by byte."""
+"""The text protocol, with a third-party client, and byte by byte."""
 
 import subprocess
 from contextlib import closing
@@ -130,7 +130,7 @@ def test_the_first_line_tells_the_protocol(memcached):
         (b"set k 0 0 1\r\nx\r\n", b"STORED\r\n"),
         (b"get k j\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n"),
         (b"mg k v\r\n", b"VA 1\r\nx\r\n"),
-        # What both know is Redis's.
+        # What is valid in both protocols is read as Redis.
         (b"get k\r\n", b"$-1\r\n"),
     ]:
         with Raw(address) as raw:

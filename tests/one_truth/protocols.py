@@ -25,11 +25,11 @@ return {
 
 
 class Refused(Exception):
-    """The server has said that the record is no number to this protocol."""
+    """The server reported that the record is not a number in this protocol."""
 
 
 class Connection:
-    """A socket from which so many bytes are read, or a line."""
+    """A socket that reads a number of bytes, or a line."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
@@ -52,7 +52,7 @@ class Connection:
 
 
 class Redis:
-    """RESP, by redis-py."""
+    """RESP, through redis-py."""
 
     numbers = "decimal"
     key_bytes_max = 4096
@@ -84,7 +84,7 @@ class Redis:
 
 
 class Lua:
-    """Procedures, which are called by the Redis protocol."""
+    """Procedures, called over the Redis protocol."""
 
     numbers = "decimal"
     key_bytes_max = 4096
@@ -119,7 +119,7 @@ class Lua:
 
 
 class Http:
-    """The records below /v1/db. It has no counters."""
+    """The records under /v1/db. There are no counters."""
 
     numbers = None
     key_bytes_max = 4096
@@ -211,7 +211,7 @@ class MemcachedText:
 
 
 class MemcachedBinary:
-    """Requests of 24 bytes and a body, and answers of the same form."""
+    """Requests with a header of 24 bytes and a body, and answers of the same form."""
 
     numbers = "decimal"
     key_bytes_max = 250
@@ -307,7 +307,7 @@ class KyotoCalls:
 
 
 class KyotoBinary:
-    """Kyoto Tycoon's binary protocol, which sets, gets and removes. It has no counters."""
+    """Kyoto Tycoon's binary protocol, which sets, gets and removes. There are no counters."""
 
     numbers = None
     key_bytes_max = 4096
@@ -341,7 +341,7 @@ class KyotoBinary:
 
 
 class KyotoRest:
-    """Kyoto Tycoon's REST interface, on an address of its own. It has no counters."""
+    """Kyoto Tycoon's REST interface, on its own address. There are no counters."""
 
     numbers = None
     key_bytes_max = 4096
@@ -356,7 +356,7 @@ class KyotoRest:
         return response.status, response.read()
 
     def set(self, key, value, seconds=None):
-        # A time in whole seconds, here never too early.
+        # A time in whole seconds, rounded so that it is never too early.
         headers = {"X-Kt-Xt": str(int(time.time()) + seconds + 1)} if seconds else {}
         assert self.ask("PUT", key, value, headers)[0] == 201
 
@@ -380,7 +380,7 @@ class KyotoRest:
 
 
 class Tyrant:
-    """Tokyo Tyrant's binary protocol, which has neither expiry nor flags."""
+    """Tokyo Tyrant's binary protocol, which has no expiry and no flags."""
 
     numbers = "4 bytes"
     key_bytes_max = 4096
@@ -421,7 +421,7 @@ class Tyrant:
 
 
 class TyrantHttp:
-    """HTTP with Tokyo Tyrant's rules, on an address of its own. It has no counters and no expiry."""
+    """HTTP with Tokyo Tyrant's rules, on its own address. There are no counters and no expiry."""
 
     numbers = None
     key_bytes_max = 4096

@@ -1,4 +1,4 @@
-"""What one protocol writes, every other one reads: all ordered pairs of them, as docs/protocols.md says."""
+"""What one protocol writes, every other one reads: all ordered pairs, as in docs/protocols.md."""
 
 import itertools
 import time
@@ -32,12 +32,12 @@ databases = ["main"]
 """
 
 KEY = b"key \x00\xff\n"
-VALUE_BYTES_MAX = 1 << 20  # of memcached; the others take more
+VALUE_BYTES_MAX = 1 << 20  # memcached's limit; the others accept more
 
 
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory):
-    """One client of each protocol, all of one database of one server."""
+    """One client of each protocol, all using one database of one server."""
     directory = tmp_path_factory.mktemp("one-truth")
     ports = {name: free_port() for name in ("all", "memcached", "kyoto", "tyrant")}
     configuration = directory / "tokaido.toml"
@@ -67,7 +67,7 @@ def can_connect(port):
 
 
 def pairs_of(can=lambda _: True):
-    """All ordered pairs of the protocols that can do something."""
+    """All ordered pairs of protocols that have a capability."""
     names = [name for name, protocol in PROTOCOLS.items() if can(protocol)]
     return pytest.mark.parametrize(
         "pair", list(itertools.product(names, repeat=2)), ids="-".join, indirect=True
@@ -140,7 +140,7 @@ def test_a_new_value_takes_the_expiry_and_the_flags_of_the_old_one_away(pair, cl
 
 @pairs_of(lambda protocol: protocol.numbers)
 def test_counters(pair):
-    """Counters of one kind are the same counter; one of another kind is refused and stays as it is."""
+    """Counters of the same kind are shared; one of another kind is refused and stays unchanged."""
     one, other = pair
     assert one.increment(KEY, 5) == 5
     if one.numbers == other.numbers:
@@ -168,7 +168,7 @@ def test_a_larger_value_than_memcached_takes_is_read_by_all(clients):
 
 
 def test_what_one_lets_expire_is_gone_for_all(clients):
-    """Each key is looked at as long as it must be there, and then until it is not."""
+    """Each key is read as long as it must exist, and then until it no longer does."""
     setters = {name: client for name, client in clients.items() if client.can_expire}
     due = {}
     for name, client in setters.items():

@@ -1,4 +1,4 @@
-"""The rules of users hold whichever protocol asks: here the default user may use the keys `mine…` alone."""
+"""Access rules hold for every protocol: here the default user may only use the keys `mine…`."""
 
 import base64
 import socket
@@ -21,7 +21,7 @@ user metrics on >sesame -@all +info
 user default on nopass ~mine* +@read +@write +@connection +fcall -@dangerous
 """
 
-# What may be any failure: each protocol has its own.
+# Possible failures: each protocol has its own.
 FAILURES = (Refused, AssertionError, OSError, ValueError, struct.error, redis.RedisError, KeyError, IndexError)
 
 
@@ -56,7 +56,7 @@ def admin(ports):
 
 @pytest.fixture(params=sorted(set(PROTOCOLS) - {"lua"}))
 def connect(request, ports):
-    """Makes clients of a protocol; one whose connection was closed is of no more use."""
+    """Makes clients of a protocol; one whose connection was closed cannot be used again."""
     made = []
 
     def make():
@@ -69,7 +69,7 @@ def connect(request, ports):
 
 
 def is_refused(work):
-    """Whether something is not done; what is not found is nothing that was read."""
+    """Whether an operation is refused; not found also counts, since nothing was read."""
     try:
         return work() in (None, False)
     except FAILURES:
@@ -94,7 +94,7 @@ def test_a_user_reaches_no_other_key(admin, connect):
     if hasattr(connect(), "add"):
         tried.append(lambda client: client.add(b"other", b"x"))
     for work in tried:
-        # Tokyo Tyrant's clients of old cannot tell a refusal from a miss, so the data decides.
+        # Old Tokyo Tyrant clients cannot distinguish a refusal from a miss, so the data decides.
         is_refused(lambda work=work: work(connect()))
         assert admin.get("theirs") == b"1" and admin.get("other") is None and admin.dbsize() == 1
     assert is_refused(lambda: connect().get(b"theirs"))
@@ -120,7 +120,7 @@ def test_nothing_is_done_without_a_command_that_does_the_like(admin, connect):
 
 
 def talk(port, data):
-    """What comes back for some bytes, until there is no more of it."""
+    """The answer to some bytes, up to the end of the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
@@ -158,7 +158,7 @@ def test_http_has_users(ports, admin):
     assert ask("GET", "/healthz", "nobody:x") == 200
     assert admin.mget("mine", "theirs", "new") == [b"3", b"2", None]
     admin.execute_command("ACL", "SETUSER", "reader", "+procedure|records.get")
-    # A procedure does what its author meant it to do, for whoever may call it.
+    # A procedure does what its author intended, for anyone who may call it.
     assert http(port, "POST", "/v1/call/records.get", reader, body=b'["theirs"]') == (200, b'{"result":"2"}\n')
     assert ask("POST", "/v1/call/records.set", reader, body=b'["theirs", "x"]') == 403
 
@@ -181,7 +181,7 @@ def test_kyoto_tycoon_asks_again_behind_a_wait(ports, admin):
     port = ports["kyoto"]
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         connection.sendall(b"POST /rpc/set?key=mine&value=x&WAIT=go&WAITTIME=20 HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n")
-        # Who comes later is refused at once.
+        # A later request would be refused at once.
         time.sleep(0.3)
         admin.execute_command("ACL", "SETUSER", "default", "-set")
         http(port, "POST", "/rpc/void?SIGNAL=go")

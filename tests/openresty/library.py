@@ -1,4 +1,4 @@
-"""The same snippets of Lua in nginx and in Tokaido, for the parts of `ngx` that need no request."""
+"""The same Lua snippets in nginx and in Tokaido, for the parts of `ngx` that need no request."""
 
 import os
 import pathlib
@@ -14,7 +14,7 @@ NGINX = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
 MODULES = pathlib.Path("/usr/lib/nginx/modules")
 START_SECONDS_MAX = 20
 
-# Prints what a call gives, as one line: its name, whether it raised, how many results there are, and each of them.
+# Prints the outcome of a call as one line: its name, whether it raised, the number of results, and each result.
 PRELUDE = r"""
 local pieces = {}
 local function show(value)
@@ -78,7 +78,7 @@ def is_installed():
 
 
 class Nginx:
-    """An nginx that serves the files of a directory, each at its own name."""
+    """An nginx that serves the files of a directory, each under its own name."""
 
     def __init__(self, directory, files):
         self.directory, self.port, self.process = pathlib.Path(directory), free_port(), None
@@ -86,7 +86,7 @@ class Nginx:
             f"    location = /{file.stem} {{ content_by_lua_file {file}; }}" for file in files
         )
         text = CONFIGURATION.format(
-            user="user root;" if os.geteuid() == 0 else "",  # its workers read our directories
+            user="user root;" if os.geteuid() == 0 else "",  # its workers must be able to read the directories
             modules=MODULES, directory=directory, port=self.port, locations=locations
         )
         self.configuration = self.directory / "nginx.conf"
@@ -116,7 +116,7 @@ class Nginx:
 
 
 class Both:
-    """Runs a snippet in both, and gives the lines of each by their names."""
+    """Runs a snippet in both, and returns the lines of each by name."""
 
     def __init__(self, directory):
         assert is_installed(), "install libnginx-mod-http-lua, lua-resty-core and lua-resty-lrucache"
@@ -138,7 +138,7 @@ class Both:
         (place / "tokaido.toml").write_text(
             '[databases.d]\nengine = "cache"\nbytes = "1 MiB"\n' + configuration
         )
-        # A snippet is many calls: on a busy machine they take longer than one procedure may.
+        # A snippet makes many calls: on a busy machine they take longer than a procedure may.
         options = ["--config", str(place / "tokaido.toml"), "--script-ms", "30000"]
         with Server(place / "data", place / "log", place / "tokaido", options=options) as server:
             status, _, ours = server.http("GET", "/snippet")
@@ -156,7 +156,7 @@ def lines(answer):
 
 
 def differences(theirs, ours, allowed=()):
-    """What differs, but for the names that are allowed to; an allowed one must differ."""
+    """The differences, except for the allowed names, which must differ."""
     assert theirs.keys() == ours.keys()
     found = {
         name: (theirs[name], ours[name]) for name in theirs if theirs[name] != ours[name]
@@ -167,7 +167,7 @@ def differences(theirs, ours, allowed=()):
 
 
 def quoted(text):
-    """A string of Lua."""
+    """A Lua string literal."""
     escaped = "".join(
         chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:03d}"
         for byte in text.encode() if isinstance(text, str)

@@ -1,4 +1,4 @@
-"""A TCP server that does what its clients ask it to, one line of JSON after another."""
+"""A TCP server that does what its clients ask for, one line of JSON after another."""
 
 import asyncio
 import json
@@ -11,9 +11,9 @@ import threading
 class Peer:
     """Listens on `port`, and on the UNIX socket `path` if a directory is given.
 
-    A line is a list of steps: a text is sent, a number is a pause in seconds, null closes the connection, {"slowly":
-    TEXT} sends byte by byte, {"read": N} reads and drops as many bytes, {"echo": N} sends as many back, and
-    {"reset": true} breaks the connection off, and {"gate": true} waits until the gate is opened.
+    A line is a list of steps: a text is sent, a number is a pause in seconds, null closes the connection,
+    {"slowly": TEXT} sends byte by byte, {"read": N} reads and drops N bytes, {"echo": N} sends N bytes back,
+    {"reset": true} resets the connection, and {"gate": true} waits until the gate is opened.
     """
 
     def __init__(self, directory=None):

@@ -10,17 +10,17 @@ import subprocess
 from support import free_port, wait_until
 
 HERE = pathlib.Path(__file__).parent
-# Where Debian's packages of nginx's modules are, be they installed or unpacked.
+# The root of Debian's packages of nginx's modules, whether installed or unpacked.
 ROOT = pathlib.Path(os.environ.get("NGINX_LUA_ROOT", "/"))
 MODULES = ROOT / "usr/lib/nginx/modules"
 PHASES = ("rewrite", "access", "header_filter", "body_filter", "log")
 
-# What differs by nature: who answers, when, and how the length of the body is told.
+# Inherent differences: who answers, when, and how the length of the body is sent.
 HEADERS_LEFT_OUT = {"date", "server", "connection", "transfer-encoding", "content-length", "keep-alive"}
 
 
 class Case:
-    """A handler with the requests that are sent to it."""
+    """A handler, and the requests that are sent to it."""
 
     def __init__(self, name, text):
         self.name = name
@@ -32,7 +32,7 @@ class Case:
         self.route = f"/{name}"
 
     def file(self):
-        """The text of the handler for Tokaido; nginx takes the first lines for comments."""
+        """The text of the handler for Tokaido; nginx takes the first lines as comments."""
         head = "-- dialect: ngx\n"
         if not self.is_part and "phase" not in self.settings:
             head += f"-- route: {self.route}\n"
@@ -48,7 +48,7 @@ class Case:
 
 
 def cases(path):
-    """The cases of a file: each begins with a line === NAME."""
+    """The cases in a file: each begins with a line === NAME."""
     parts = re.split(r"^=== (\w+)\n", path.read_text(), flags=re.MULTILINE)
     return [Case(name, text) for name, text in zip(parts[1::2], parts[2::2], strict=True)]
 
@@ -88,7 +88,7 @@ http {{
 
 
 class Nginx:
-    """nginx with Lua, as Debian has it."""
+    """nginx with Lua, as packaged by Debian."""
 
     def __init__(self, directory, handlers, found):
         self.directory, self.port = directory, free_port()
@@ -132,7 +132,7 @@ class Nginx:
 
 
 def exchange(port, line):
-    """Sends a request, `METHOD TARGET [NAME: VALUE]... BODY`, and gives status, headers and body."""
+    """Sends a request, `METHOD TARGET [NAME: VALUE]... BODY`; returns status, headers and body."""
     method, target, rest = (line + "  ").split(" ", 2)
     headers, body = [], rest.strip()
     while found := re.match(r"\[([\w-]+): ([^\]]*)\] *", body):
@@ -166,10 +166,10 @@ def exchange(port, line):
 
 
 def comparable(answer):
-    """An answer without what is the server's own: the page of an error."""
+    """An answer without the part that is specific to the server: the error page."""
     status, headers, body, is_whole = answer
     if not is_whole:
-        # nginx may not have sent yet what it had.
+        # nginx may not have sent what it had yet.
         return "broken off"
     if b"<center>nginx" in body or body.startswith(b'{"error":{"message"'):
         body = b"(page)"

@@ -1,4 +1,4 @@
-"""Exits that close the connection, behind other requests of it."""
+"""Exits that close the connection, after other requests on it."""
 
 import socket
 

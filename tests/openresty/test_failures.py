@@ -1,4 +1,4 @@
-"""What the client of a handler that has failed is told, and what stays of it."""
+"""What the client of a failed handler receives, and what remains of it."""
 
 from support import Server
 
@@ -35,7 +35,7 @@ def test_the_page_of_a_failure_passes_the_filters_of_its_handler(tmp_path):
         assert (status, headers["X-Filtered"]) == (500, "500")
         assert body == b'{"ERROR":{"MESSAGE":"INTERNAL SERVER ERROR"}}\n'
         assert server.http("GET", "/reads")[2] == b"nil\n"
-        # Where a filter fails, too, the page is the server's, and so it is for what a limit has stopped.
+        # If a filter fails, too, or a limit stopped the handler, the page is the server's own.
         for path, expected in [("/broken", 500), ("/slow", 503)]:
             status, headers, body = server.http("GET", path)
             assert (status, headers["X-Filtered"]) == (expected, None)

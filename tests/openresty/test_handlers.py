@@ -1,4 +1,4 @@
-"""Small handlers, whose answers are those of nginx."""
+"""Small handlers with the same answers as nginx."""
 
 import shutil
 

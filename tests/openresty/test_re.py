@@ -1,4 +1,4 @@
-"""`ngx.re` beside that of nginx-lua, which uses the first PCRE: messages of its compiler differ."""
+"""`ngx.re`, compared with nginx-lua's, which uses the first PCRE: its compiler has other messages."""
 
 import pathlib
 import re
@@ -8,7 +8,7 @@ from openresty import library
 
 SNIPPETS = pathlib.Path(__file__).parent / "snippets"
 
-# UTF-8 is stepped over by whole characters; a deep match has a second stack; expressions may have zero bytes.
+# UTF-8 is stepped over by whole characters; a deep match gets a second stack; expressions may contain NUL.
 DIFFERENT = {"gsub utf", "rec", "nul", "nul pat"}
 
 PATTERNS = [
@@ -24,7 +24,7 @@ REPLACEMENTS = ["-", "[$0]", "<${1}|$2>", "$$"]
 
 
 def without_messages(text):
-    """What a message of the compiler is depends on the version of PCRE."""
+    """The compiler's messages depend on the version of PCRE."""
     return re.sub(r'pcre_compile\(\) failed: .*', "pcre_compile() failed", text)
 
 
@@ -88,7 +88,7 @@ def test_patterns_find_what_they_find_in_nginx(both, options):
         {name: without_messages(line) for name, line in theirs.items()},
         {name: without_messages(line) for name, line in ours.items()},
     )
-    # nginx gives up within a character of UTF-8, and gmatch ends there without a word.
+    # nginx gives up within a UTF-8 character, and gmatch ends there silently.
     is_within = lambda name, pair: "-11" in pair[0] or "u" in options and name.endswith("/11 gmatch")
     found = {name: pair for name, pair in found.items() if not is_within(name, pair)}
     assert found == {}

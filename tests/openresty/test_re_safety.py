@@ -1,9 +1,9 @@
-"""What scripts may do to `ngx.re` that must harm nobody: each is a request, and the server lives on."""
+"""Misuse of `ngx.re` by scripts, which must do no harm: each is a request, and the server survives."""
 
 import pytest
 from support import Server
 
-# Compiles more expressions than are kept from one request to the next.
+# Compiles more expressions than are kept between requests.
 CROWD = """
 local crowds = 0
 local function crowd()
@@ -12,7 +12,7 @@ local function crowd()
 end
 """
 
-# Each gives what is behind it, whatever runs while the expression is in use.
+# Each returns the given value, whatever runs while the expression is in use.
 REENTERED = {
     "ctx is read": ("""
         local ctx = setmetatable({}, { __index = function() crowd() return 1 end })
@@ -43,7 +43,7 @@ REENTERED = {
         return select(2, pcall(ngx.re.match, text, "l")):match("__tostring gives a string")""", "__tostring gives a string"),
 }
 
-# A coroutine that waits from one request to the next, with the expressions of the first one gone.
+# A coroutine that waits across requests, while the expressions of the first request are gone.
 OUTLASTS = """
 if not kept then
   kept = coroutine.create(function()
@@ -76,7 +76,7 @@ FOUND_AT = [
     "12 [llo] 3 ||o",
 ]
 
-# A match that begins behind its end, or before the search did.
+# Matches that begin after their end, or before the start of the search.
 BACKWARDS = r"""
 for i, pattern in ipairs { [[(?<=(?1))(?(DEFINE)(\Ka))]], [[(?=(?1))(?(DEFINE)(a\K))]] } do
   local subject = i == 1 and "xaay" or "a"
@@ -100,7 +100,7 @@ ngx.say(ngx.re.find("\\230\\151\\165", ".", "dU"))
 # A time limit ends it.
 ENDLESS = "ngx.re.find(('a'):rep(1000000), '^(?:(?!.*[xyz])a)*', 'd')"
 
-# Too much of it for one request, and none of it left for the next.
+# Too much for one request, and nothing of it remains for the next.
 MANY = """
 local large = ("(a|b)+(c|d)+"):rep(200)
 for i = 1, 10000 do

@@ -1,4 +1,4 @@
-"""Requests that a handler makes within its own, where nginx has no counterpart."""
+"""Subrequests of a handler that have no counterpart in nginx."""
 
 import http.client
 
@@ -9,7 +9,7 @@ HANDLERS = {
     "named": ("GET /named/:part", "ngx.print(ngx.var.part, ' ', ngx.var.uri)"),
     "capture": ("GET /capture/*path", "ngx.print(ngx.location.capture('/named/' .. ngx.var.arg_part).body)"),
     "exec": ("GET /exec", "return ngx.exec('/named/' .. ngx.var.arg_part)"),
-    # The sum is what counts: each of them is small enough alone.
+    # The sum counts: each of them is small enough alone.
     "large": ("GET /large", "ngx.print(('x'):rep(400000)) ngx.sleep(0.01) ngx.print(('x'):rep(1000))"),
     "many": (
         "GET /many",

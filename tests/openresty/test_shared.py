@@ -1,4 +1,4 @@
-"""`ngx.shared` beside that of nginx-lua, and as other protocols see it."""
+"""`ngx.shared`, compared with nginx-lua's, and as other protocols see it."""
 
 import pathlib
 import socket
@@ -8,8 +8,8 @@ from support import Server
 
 SNIPPETS = pathlib.Path(__file__).parent / "snippets"
 
-# What has expired is gone at once; less than a millisecond is not for ever; what fits nowhere forces nobody out.
-# Flags are not negative, and a time may be text.
+# Expired entries disappear at once; less than a millisecond is not for ever; an entry that is too
+# large evicts nothing. Flags are not negative, and a time may be text.
 DIFFERENT = {"exptime str", "flags neg", "getflagsneg", "stale", "flush_expired", "set 0.0004", "too big"}
 
 

@@ -1,4 +1,4 @@
-"""`ngx.socket` and `ngx.semaphore` beside those of nginx-lua, and what only a server of many requests shows."""
+"""`ngx.socket` and `ngx.semaphore` beside nginx-lua's, and what only a server with many requests shows."""
 
 import http.client
 import pathlib
@@ -13,10 +13,10 @@ from support import Server, wait_until
 
 SNIPPETS = pathlib.Path(__file__).parent / "snippets"
 
-# Where packages install pure Lua.
+# Where packages install pure Lua modules.
 LUA_PATHS = [pathlib.Path("/usr/share/lua/5.1"), pathlib.Path("/usr/local/share/lua/5.1")]
 
-# nginx resolves no names unless it is told of a resolver.
+# nginx resolves no names unless a resolver is configured.
 DIFFERENT = {"host number"}
 
 
@@ -35,12 +35,12 @@ def test_sockets_do_what_they_do_in_nginx(tmp_path):
     assert len(theirs) > 250
 
 
-# A port is no port of DNS unless it says so.
+# The port of DNS is used only if it is given.
 DIFFERENT_DATAGRAMS = {"no port"}
 
 
 def send_back(listening):
-    """Sends datagrams back, as often as their first byte says, until it is told to end."""
+    """Sends each datagram back as often as its first byte says, until it receives `end`."""
     while True:
         text, sender = listening.recvfrom(70000)
         if text == b"end":
@@ -76,7 +76,7 @@ def test_semaphores_do_what_they_do_in_nginx(tmp_path):
 
 
 class Handlers:
-    """A server of one worker with these handlers, whose routes are their names."""
+    """A server of one worker with these handlers; each has a route with its name."""
 
     def __init__(self, directory, handlers, *options):
         files = directory / "handlers"
@@ -144,7 +144,7 @@ def test_a_name_without_an_address_is_an_error(tmp_path):
         assert "none.invalid could not be resolved" in handlers.text("connect?host=none.invalid&port=80")
 
 
-# Says what it is told to, and what it hears.
+# Sends what it is told to, and returns what it receives.
 ASK = """
 local sock = ngx.socket.tcp()
 assert(sock:connect("127.0.0.1", tonumber(ngx.var.arg_port)))
@@ -207,7 +207,7 @@ def test_a_transaction_does_not_wait_for_a_socket(tmp_path):
         assert "is not for a function of tokaido.read" in handlers.text("reads")
 
 
-# A socket that is kept in a global beyond its request.
+# A socket that is kept in a global after its request.
 STRAY = """
 if not stray then
   stray = ngx.socket.tcp()

@@ -16,14 +16,14 @@ GATED = [case for case in FOUND if case.name.startswith("gated_")]
 
 
 def begin(port, target):
-    """Asks, and gives the answer once its head is there."""
+    """Sends a request, and returns the response once its head has arrived."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request("GET", target)
     return connection, connection.getresponse()
 
 
 def rest(response):
-    """The rest of the body, and whether it is whole."""
+    """The rest of the body, and whether it is complete."""
     try:
         return response.read(), True
     except http.client.IncompleteRead as error:
@@ -52,13 +52,13 @@ def test_the_beginning_is_there_before_the_handler_goes_on(servers, case):
         length = 6000 if case.name == "gated_large" else 6
         first = response.read(length)
         if case.name == "gated_eof":
-            # The end has come, too.
+            # The end has arrived, too.
             first += response.read()
         assert exchange(port, "GET /open_gate")[2] == b"open\n"
         answers.append((response.status, dict(response.getheaders()).get("Content-Length"), first, rest(response)))
         connection.close()
     if case.name == "gated_eof":
-        # nginx sends no length, and Tokaido knows it by then.
+        # nginx sends no length, while Tokaido knows it by then.
         answers = [(status, None, first, left) for status, _, first, left in answers]
         for port in servers:
             wait_until(lambda: exchange(port, "GET /recorded")[2] == b"went on\n", "the end of the handler")  # noqa: B023
@@ -75,9 +75,9 @@ def test_nothing_is_early_for_http_1_0(servers):
         assert len(body) == 360000
 
 
-# In seconds: enough for a busy machine to do what a test asks for between two waits.
+# In seconds: enough for a busy machine to do a test's work between two waits.
 WAIT_MAX = 3
-# What is longer than that.
+# Longer than that.
 LONGER = 4
 
 HANDLERS = {
@@ -187,7 +187,7 @@ def test_a_handler_is_told_that_its_client_has_gone(server):
 
 def test_a_handler_that_waits_for_a_slow_client_makes_no_more_than_that_takes(server):
     connection, response = begin(server.port, "/download?pieces=100")
-    # What sockets hold is far less than all of it.
+    # Socket buffers hold far less than all of it.
     first = response.read(1)
     assert int(get(server, "/produced")) < 50
     body = first + response.read()
@@ -211,7 +211,7 @@ def test_a_connection_has_one_handler_behind_its_answers(server):
     response = connection.getresponse()
     assert response.read() == b"answer\n"
     connection.request("GET", "/end_all")
-    # That waits for the handler before it, so another connection has to end it.
+    # This waits for the previous handler, so another connection has to end that one.
     assert get(server, "/end_all") == b"nil\n"
     assert connection.getresponse().read() == b"1\n"
     connection.close()
@@ -300,7 +300,7 @@ def test_an_answer_without_a_body_is_there_before_its_handler_is_done(server, me
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     connection.request(method, f"/bodiless?status={status}")
     response = connection.getresponse()
-    # How long the body would be was not known.
+    # The length of the body was not known.
     assert (response.status, response.getheader("Content-Length"), response.read()) == (status, None, b"")
     # More than may be buffered: it is dropped.
     wait_until(lambda: get(server, "/dropped") == b"100\n", "the end of the writing")

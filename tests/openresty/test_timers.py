@@ -1,4 +1,4 @@
-"""Timers around a stop, a reload and the limits, and what they find of the server."""
+"""Timers across a stop, a reload and the limits, and what they find of the server."""
 
 import pytest
 from support import Server, wait_until
@@ -181,7 +181,7 @@ def test_timers_are_as_many_as_the_limits_say(serve):
     server, _ = serve("--ngx-timers-pending-max", "5", "--ngx-timers-running-max", "2")
     assert server.http("GET", "/crowd/2")[2] == b"2 2\n"
     server.wait_for_log("too many run already; see limits.ngx_timers_running_max")
-    # The one of the worker is pending, too.
+    # The worker's own timer is pending, too.
     assert server.http("GET", "/many")[2] == b"4 too many pending timers\n"
 
 
@@ -192,7 +192,7 @@ def test_limits_of_time_and_memory_hold(serve):
     wait_until(lambda: turn(server) > 2, "the timer of the worker")
     assert server.http("GET", "/greedy")[0] == 200
     server.wait_for_log("timers are lost with a VM that met its memory limit")
-    # The new virtual machine has timers of its own.
+    # The new virtual machine has its own timers.
     wait_until(lambda: turn(server) > 2, "the timer of the worker")
     assert server.http("GET", "/crowd/4")[2] == b"4 4\n"
     assert "outlived its virtual machine" not in server.log()

@@ -1,5 +1,5 @@
-"""Backups of a running server under load: each is a store of one moment, with everything that was
-answered before it began; one that fails leaves nothing under its name."""
+"""Backups of a running server under load. Each is a store of one moment, with everything that was
+answered before it began; a failed backup leaves nothing under its name."""
 
 import json
 import subprocess
@@ -15,14 +15,14 @@ BACKUPS = 8
 ACCOUNTS = 50
 START_BALANCE = 1000
 
-# As it is, and with a checkpoint for almost every group of writes.
+# With the defaults, and with a checkpoint for almost every group of writes.
 STORES = pytest.mark.parametrize(
     "options", [[], ["--memtable-bytes", "1"]], ids=["default", "checkpoints"]
 )
 
 
 class Teller(threading.Thread):
-    """Moves money between the accounts of two databases, one transaction a move, and counts its
+    """Moves money between the accounts of two databases, one transaction per move, and counts its
     moves in each of them."""
 
     def __init__(self, server, number):
@@ -40,7 +40,7 @@ class Teller(threading.Thread):
                 moved = self.client.fcall("bank.move", 0, account, "3", f"moves:{self.number}")
                 assert moved == self.answered + 1
                 self.answered = moved
-        except Exception as failure:  # The main thread tells of it.
+        except Exception as failure:  # The main thread reports it.
             self.failure = failure
 
 
@@ -90,7 +90,7 @@ def test_every_backup_under_load_is_of_one_moment(own_server, tmp_path, options)
     assert [teller.failure for teller in working] == [None] * WRITERS
     assert all(teller.answered > 0 for teller in working)
 
-    # The last one is served.
+    # Serve from the last backup.
     server.stop()
     restored = tmp_path / "restored"
     assert tokaido("restore", backup, restored).returncode == 0
@@ -114,11 +114,11 @@ def test_a_backup_that_is_killed_is_not_there_and_pins_no_pages(own_server, tmp_
         time.sleep(0.002 * round_)
         process.kill()
         process.wait()
-        if backup.exists():  # It was faster.
+        if backup.exists():  # The backup was faster.
             assert tokaido("check", backup).returncode == 0
             backup.rename(tmp_path / f"made {round_}")
 
-    # What killed readers hold on to cannot be used again; then the file would grow in every round.
+    # If killed readers kept pages in use, the file would grow in every round.
     overwrite()
     first = max(overwrite() for _ in range(2))
     assert max(overwrite() for _ in range(5)) < 1.5 * first

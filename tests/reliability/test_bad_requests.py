@@ -1,5 +1,5 @@
-"""Requests that make no sense, are cut off, too large, or come byte by byte: each gets an error or
-is dropped, and the server lives."""
+"""Requests that are invalid, cut off, too large, or arrive byte by byte: each gets an error or is
+dropped, and the server survives."""
 
 import os
 import random
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def talk(server):
-    """Sends bytes, closes its side, and gives all that comes back before the server closes."""
+    """Sends bytes, closes its side, and returns everything received until the server closes."""
 
     def talk(request):
         with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:

@@ -1,5 +1,5 @@
-"""A full disk: writes fail with a clear error, reads go on, nothing answered is lost, and writes go
-on once there is room."""
+"""A full disk: writes fail with a clear error, reads continue, nothing answered is lost, and writes
+continue once there is room."""
 
 import pytest
 import redis
@@ -14,7 +14,7 @@ def small_disk(disk_of):
 
 
 def fill(client):
-    """Puts values until one is refused; gives those that were answered, and the refusal."""
+    """Puts values until one is refused; returns the answered ones and the refusal."""
     for i in range(2 * DISK_BYTES // len(VALUE)):
         try:
             client.set(f"k{i:04}", VALUE)

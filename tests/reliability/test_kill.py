@@ -1,8 +1,8 @@
 """Nothing that was answered is lost when the server is killed, and nothing half done remains.
 
-Writers keep a ledger of what they were told. After each kill the server starts again on the same
-directory, and every entry of the ledger must be there. What was sent and not answered may have
-happened or not, but only as a whole.
+Writers keep a ledger of the answers. After each kill the server starts again on the same directory,
+and every entry of the ledger must be there. What was sent and not answered may have happened or not,
+but only as a whole.
 """
 
 import os
@@ -19,13 +19,13 @@ from support import PROCEDURES, tokaido
 ROUNDS = int(os.environ.get("TOKAIDO_KILL_ROUNDS", "200"))
 WRITERS = 6
 
-# A round is to meet many kinds of moments, and there are many rounds.
+# A round should hit many kinds of moments, and there are many rounds.
 LIFE_SECONDS_MAX = 0.2
 START_SECONDS_MAX = 0.06
 
-# With a checkpoint every few rounds, so that most of what is found again comes from the log and the
-# log does not grow with the rounds; and with one for almost every group of writes, so that kills
-# meet those, too.
+# With a checkpoint every few rounds, so that most data is recovered from the log while the log does
+# not grow with the rounds; and with a checkpoint for almost every group of writes, so that kills
+# hit checkpoints, too.
 STORES = pytest.mark.parametrize(
     "options",
     [["--memtable-bytes", str(2 << 20)], ["--memtable-bytes", "1"]],
@@ -34,14 +34,14 @@ STORES = pytest.mark.parametrize(
 
 
 def seeded():
-    """Random numbers; TOKAIDO_SEED repeats those of an earlier run."""
+    """Random numbers; TOKAIDO_SEED repeats an earlier run."""
     seed = int(os.environ.get("TOKAIDO_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"TOKAIDO_SEED={seed}")
     return random.Random(seed)
 
 
 class Writer(threading.Thread):
-    """Sends batches until the connection breaks. `counted` and `put` are what was answered."""
+    """Sends batches until the connection breaks. `counted` and `put` are the answered ones."""
 
     def __init__(self, server, number, seed):
         super().__init__(daemon=True)
@@ -77,7 +77,7 @@ class Writer(threading.Thread):
 
 
 def run_and_kill(server, random_):
-    """One life of the server: written to by all writers, killed in the middle."""
+    """One life of the server: all writers write to it, and it is killed in the middle."""
     writers = [Writer(server, number, random_.random()) for number in range(WRITERS)]
     for writer in writers:
         writer.start()
@@ -97,7 +97,7 @@ def start_and_kill(server, random_):
 
 
 def check_files(server):
-    """What a kill has left is sound, before anybody opens it."""
+    """What a kill leaves behind is sound, before anything opens it."""
     sound = tokaido("check", server.directory)
     assert sound.returncode == 0, sound.stdout + sound.stderr
 
@@ -179,8 +179,8 @@ def test_a_transaction_is_there_as_a_whole_or_not_at_all(own_server, tmp_path, o
             pass
         killer.join()
         server.kill()
-        # A first life that was too short for the store to be locked has left none. One that is locked
-        # is sound, even if there was no time to make its files; and only a whole one has answered.
+        # If the first life was too short to lock the store, there is none. A locked store is sound,
+        # even if its files were not made in time; and only a complete one has answered.
         directory = pathlib.Path(server.directory)
         if (directory / "tokaido.lock").exists():
             check_files(server)

@@ -49,7 +49,7 @@ def closed_pipe():
 
 @contextlib.contextmanager
 def full_pipe():
-    """Whoever writes waits for a reader that never reads."""
+    """Writers wait for a reader that never reads."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with contextlib.suppress(BlockingIOError):
@@ -62,7 +62,7 @@ def full_pipe():
 
 @contextlib.contextmanager
 def lost_terminal():
-    """Each write fails with EIO, as that of a server whose terminal was closed."""
+    """Each write fails with EIO, as for a server whose terminal was closed."""
     master, slave = os.openpty()
     os.close(master)
     with os.fdopen(slave, "wb", buffering=0) as terminal:
@@ -81,7 +81,7 @@ def procedures(tmp_path):
 
 
 def spawn(server, output):
-    """Starts the server with this for its output and its log."""
+    """Starts the server with its output and its log going here."""
     server.process = subprocess.Popen(
         server.command(), stdin=subprocess.DEVNULL, stdout=output, stderr=output
     )
@@ -97,7 +97,7 @@ def listens(server):
 
 
 def dropped(server):
-    """What INFO and the metrics say, which is the same."""
+    """The count in INFO and in the metrics, which must agree."""
     of_info = server.redis().info("stats")["log_lines_dropped"]
     metrics = server.http("GET", "/metrics")[2].decode()
     of_metrics = int(re.search(r"^tokaido_log_lines_dropped_total (\d+)$", metrics, re.MULTILINE)[1])
@@ -106,7 +106,7 @@ def dropped(server):
 
 
 def log_from_all_threads(server):
-    """Has the writer, the pool and the workers log."""
+    """Makes the writer, the pool and the workers log."""
     client = server.redis()
     for _ in range(LINES):
         assert client.fcall("logs.write", 0) == b"written"
@@ -146,7 +146,7 @@ def test_a_log_on_a_full_disk_goes_on_once_there_is_room(own_server, procedures,
     with contextlib.suppress(OSError), open(ballast, "wb", buffering=0) as file:
         while True:
             file.write(b"x" * 4096)
-    # What is left of the last page of the log is written before the disk is full for it, too.
+    # The rest of the log's last page can be written before the disk is full for it.
     for _ in range(4):
         log_from_all_threads(server)
     prove_it_serves(server)

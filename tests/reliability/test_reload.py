@@ -1,4 +1,4 @@
-"""Reload of the procedures: by SIGHUP, by `tokaido reload`, and what a broken file does."""
+"""Reloading procedures: by SIGHUP, by `tokaido reload`, and with a broken file."""
 
 import signal
 

@@ -1,5 +1,5 @@
-"""Scripts of clients that do not end: all are stopped, the data stay as they were, and others are answered
-meanwhile. `TOKAIDO_RUNAWAYS` is how many are sent."""
+"""Client scripts that do not end: all are stopped, the data stays unchanged, and others are answered
+meanwhile. `TOKAIDO_RUNAWAYS` is the number of scripts."""
 
 import itertools
 import os
@@ -60,5 +60,5 @@ def test_runaways_are_stopped_and_leave_nothing(own_server):
         reader.join()
         assert client.get("k") == b"v"
         assert client.eval("return 1", 0) == 1
-        # While a script ran, others were answered more than once.
+        # While each script ran, others were answered more than once.
         assert answered[0] > COUNT

@@ -1,4 +1,4 @@
-"""How the server starts, how it refuses to, and how it stops."""
+"""How the server starts, refuses to start, and stops."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ from support import PROCEDURES, STOP_SECONDS_MAX, free_port, tokaido
 
 
 def ends(server):
-    """Waits until a server that cannot start has ended; gives its status and its log."""
+    """Waits for a server that cannot start to exit; returns its status and log."""
     status = server.spawn().process.wait(STOP_SECONDS_MAX)
     return status, server.log()
 
@@ -89,7 +89,7 @@ def test_a_directory_that_cannot_be_made_is_named(own_server, tmp_path):
 
 
 def test_a_directory_that_cannot_be_written_is_named(own_server):
-    # Not even root makes a directory there.
+    # Not even root can create a directory there.
     status, log = ends(own_server("/proc/tokaido"))
     assert status == 3
     assert "/proc/tokaido" in log and "may write" in log

@@ -1,6 +1,6 @@
-"""Scripts that say what Ruby's language and core classes do, each alike in Tokaido, `ruby` and `mruby`.
+"""Scripts about Ruby's language and core classes, with the same results in Tokaido, `ruby` and `mruby`.
 
-They leave out what is known to differ: how a hash is inspected, and what mruby has not.
+They avoid known differences: how a hash is inspected, and what mruby lacks.
 """
 
 LANGUAGE = {

@@ -1,4 +1,4 @@
-"""Scripts of Apache's mod_mruby, over HTTP; and what their language does, beside `ruby` and Debian's `mruby`."""
+"""Scripts for Apache's mod_mruby, over HTTP; and their language, compared with `ruby` and Debian's `mruby`."""
 
 import base64
 import shutil
@@ -15,7 +15,7 @@ class Apache
 end
 """
 
-# What an older mruby, such as that of Debian 12, does otherwise than ruby and Tokaido.
+# Differences of an older mruby, such as Debian 12's, from ruby and Tokaido.
 OLD_MRUBY = {
     "integers", "more_strings", "freeze", "methods", "enumerators", "error_classes", "floats", "enumerable", "partition", "any_all",
     "ranges", "loops", "yield", "private", "define_method", "catch", "math", "bits", "sort",

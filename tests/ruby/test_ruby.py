@@ -1,4 +1,4 @@
-"""Procedures in Ruby, over the protocols that call procedures."""
+"""Ruby procedures, over the protocols that call procedures."""
 
 import json
 import pathlib
@@ -18,7 +18,7 @@ LIMITS = ["--script-ms", "200", "--script-memory-bytes", "33554432"]
 
 @pytest.fixture
 def procedures(tmp_path):
-    """A directory with the file of Ruby and one of Lua."""
+    """A directory with one Ruby file and one Lua file."""
     made = tmp_path / "procedures"
     made.mkdir()
     shutil.copy(HERE / "hits.rb", made)
@@ -39,7 +39,7 @@ def call(server, procedure, *arguments):
 
 
 def ext(server, name, key, value):
-    """Tokyo Tyrant's ext, by its binary protocol."""
+    """Tokyo Tyrant's ext, in its binary protocol."""
     lengths = struct.pack(">IIII", len(name), 0, len(key), len(value))
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(b"\xc8\x68" + lengths + name + key + value)
@@ -193,7 +193,7 @@ def test_collections_are_those_of_redis(own_server, tmp_path, count):
     assert client.smembers("s") == set(texts)
     assert client.zrange("z", 0, -1, withscores=True) == [(f"m{i}", int(i) / 4) for i in texts]
 
-    # And what commands write, handles read.
+    # And handles read what commands write.
     client.hset("h", "f0", "x")
     client.lpush("l", "y")
     client.sadd("s", "z")
@@ -262,7 +262,7 @@ def test_a_failing_procedure_among_many_good_ones(own_server, tmp_path):
     made = tmp_path / "procedures"
     made.mkdir()
     (made / "mixed.rb").write_text(FAILING)
-    # Room for a call that a busy machine holds up.
+    # Enough time for a call that is delayed on a busy machine.
     server = own_server(procedures=made, options=["--script-ms", "3000"]).start()
     client = server.redis()
     good = 100_000

@@ -16,7 +16,7 @@ CTRL_C = "\x03"
 
 
 class Terminal:
-    """A program that has a terminal of its own, as one has who types."""
+    """A program with a terminal of its own, as for a user who types."""
 
     def __init__(self, home, *arguments):
         environment = os.environ | {"TERM": "xterm", "HOME": str(home)}
@@ -29,7 +29,7 @@ class Terminal:
         self.unfinished = b""
 
     def expect(self, text):
-        """Waits until the terminal shows this, behind what was waited for before; gives what is between."""
+        """Waits until the terminal shows this, after earlier matches; returns the text in between."""
         deadline = time.monotonic() + SECONDS_MAX
         while text not in self.shown:
             assert self.read(deadline), f"the program ended before {text!r}: {self.shown!r}"
@@ -43,7 +43,7 @@ class Terminal:
         self.type(text + "\r")
 
     def run(self, text):
-        """Types a line, and waits until Ctrl-C is a signal again and not a key of the line's editor."""
+        """Types a line, and waits until Ctrl-C is a signal again and not a key for the line editor."""
         self.line(text)
         self.expect("\n")
         deadline = time.monotonic() + SECONDS_MAX
@@ -52,7 +52,7 @@ class Terminal:
             time.sleep(0.01)
 
     def status(self):
-        """Waits for its end and gives the exit status; one that does not end is killed."""
+        """Waits for its end, and returns the exit status; if it does not end, it is killed."""
         try:
             self.expect_end()
         except AssertionError:
@@ -68,14 +68,14 @@ class Terminal:
             pass
 
     def read(self, deadline):
-        """Takes more of what is shown; whether there was more, which there is not once the program has ended."""
+        """Reads more output; returns whether there was any, which is false once the program has ended."""
         ready, _, _ = select.select([self.terminal], [], [], max(0, deadline - time.monotonic()))
         assert ready, f"nothing comes any more: {self.shown!r}"
         try:
             more = os.read(self.terminal, 4096)
         except OSError:  # the program has ended
             more = b""
-        # Without the sequences that move the cursor and set colours, one of which may be cut in two.
+        # Without the sequences that move the cursor and set colours; one of them may be cut in two.
         text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", self.unfinished + more)
         whole, self.unfinished = text, b""
         if cut := re.search(rb"\x1b\[?[0-9;?]*$", text):
@@ -86,7 +86,7 @@ class Terminal:
 
 @pytest.fixture(params=["a directory", "a server"])
 def at(request, tmp_path):
-    """Where the shell's data is."""
+    """The flag for the shell's data."""
     if request.param == "a directory":
         return "--dir", tmp_path / "shells"
     return "--connect", request.getfixturevalue("server").address
@@ -144,7 +144,7 @@ def test_what_is_typed_while_a_line_runs_is_not_lost(shell):
 
 def test_ctrl_c_stops_the_lua_that_runs_and_not_the_shell(shell):
     for loop in ["while true do end", "while true do pcall(function() while true do end end) end"]:
-        # What is typed is shown as well, so the word must not stand in it.
+        # Typed text is shown as well, so it must not contain the expected words.
         shell.line(f"kept = 7; print('is ' .. 'running'); {loop}")
         shell.expect("is running")
         shell.type(CTRL_C)
@@ -180,7 +180,7 @@ def test_ctrl_c_stops_a_long_reply_and_not_the_shell(shell, long):
     shell.line("SETRANGE k 5000000 end")
     shell.expect("(integer) 5000003")
     shell.line(long)
-    # What has not been read by now keeps the shell from writing more.
+    # Unread output keeps the shell from writing more.
     shell.expect('"\\x00\\x00' if long == "GET k" else '"longlong')
     shell.type(CTRL_C)
     shell.expect("(error) interrupted; the rest is not shown")
@@ -237,7 +237,7 @@ def test_the_shell_learns_of_a_reload(own_server, tmp_path):
     shell.line(" 2")
     shell.expect('"has run 2"')
     shell.expect("main> ")
-    # Also behind a variable of that name, and not in the middle of a transaction.
+    # Also after a variable of that name, and not in the middle of a transaction.
     shell.line("fresh = {}")
     shell.expect("main> ")
     shell.line("MULTI")
@@ -258,7 +258,7 @@ def test_ctrl_c_ends_the_waiting_for_a_server_that_is_silent(own_server, tmp_pat
     shell = Terminal(tmp_path, "shell", "--connect", server.address)
     shell.expect("main> ")
     server.process.send_signal(signal.SIGSTOP)
-    # The second time the shell waits for a new connection.
+    # The second time, the shell is waiting for a new connection.
     for line in ["GET k", "GET k", "command('GET', 'k')"]:
         shell.run(line)
         shell.type(CTRL_C)
@@ -279,7 +279,7 @@ def test_the_second_ctrl_c_at_an_empty_prompt_leaves(shell):
     shell.expect("> ")
     shell.type(CTRL_C)
     shell.expect("main> ")
-    # Only from here on there was nothing to be thrown away.
+    # Only from here on is there nothing to discard.
     shell.type(CTRL_C)
     shell.expect("Ctrl-C again, or Ctrl-D, leaves.")
     shell.expect("main> ")

@@ -1,1 +1,1 @@
-"""Tables, over the wire of Tokyo Tyrant and beside the other protocols."""
+"""Tables, over Tokyo Tyrant's protocol and the other protocols."""

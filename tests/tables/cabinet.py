@@ -8,7 +8,7 @@ import pytest
 
 
 def library():
-    """The library, with the types of what is called."""
+    """The library, with the types of the functions used."""
     name = ctypes.util.find_library("tokyocabinet") or "libtokyocabinet.so.9"
     try:
         loaded = ctypes.CDLL(name)
@@ -46,7 +46,7 @@ class Cabinet:
         self.library.tcadbdel(self.database)
 
     def misc(self, name, *arguments):
-        """Gives the list, or None where it fails."""
+        """Returns the list, or None on failure."""
         given = self.library.tclistnew()
         for text in arguments:
             self.library.tclistpush(given, text, len(text))

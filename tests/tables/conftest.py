@@ -1,4 +1,4 @@
-"""A server whose database `people` is a table, and a client of Tokyo Tyrant for it."""
+"""A server whose database `people` is a table, and a Tokyo Tyrant client for it."""
 
 import socket
 import struct
@@ -37,7 +37,7 @@ class Client:
         return self.file.read(1) == b"\0"
 
     def misc(self, name, *arguments):
-        """Calls a function of misc and gives its list."""
+        """Calls a misc function, and returns its list."""
         arguments = [text.encode() if isinstance(text, str) else text for text in arguments]
         request = struct.pack(">III", len(name), 0, len(arguments)) + name.encode()
         request += b"".join(struct.pack(">I", len(text)) + text for text in arguments)
@@ -52,14 +52,14 @@ class Client:
         return self.misc("put", key, *pairs)
 
     def search(self, *parts, name="search"):
-        """Searches; each part is its words, or one word."""
+        """Searches; each part is a tuple of words, or one word."""
         parts = ["\0".join(part) if isinstance(part, tuple) else part for part in parts]
         return [item.decode() for item in self.misc(name, *parts)]
 
 
 @pytest.fixture
 def table(own_server, tmp_path):
-    """Starts a server, whose clients of Tokyo Tyrant use a database, and gives it with a maker of clients."""
+    """Starts servers whose Tokyo Tyrant clients use a database, each with a maker of clients."""
     clients = []
 
     def start(database="people"):

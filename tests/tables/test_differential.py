@@ -1,4 +1,4 @@
-"""Rows and queries drawn by lot, of which Tokyo Cabinet and Tokaido must find the same."""
+"""Random rows and queries, with the same results from Tokyo Cabinet and Tokaido."""
 
 import random
 import re
@@ -19,7 +19,7 @@ COLUMNS = ["", "name", "age", "text"]
 
 
 class Lots:
-    """What is drawn."""
+    """Random choices."""
 
     def __init__(self):
         self.draw = random.Random(SEED)
@@ -58,7 +58,7 @@ class Lots:
         return ["addcond", column, flag + operator, operand]
 
     def query(self):
-        """Conditions; then a limit, or an order."""
+        """Conditions, and then a limit or an order."""
         return [self.condition() for _ in range(self.draw.randint(1, 2))]
 
 
@@ -89,7 +89,7 @@ def ask(client, name, arguments):
 
 
 def values(client, keys, order):
-    """What orders the rows; the rows of one value may come in any order."""
+    """The values that order the rows; rows with equal values may come in any order."""
     column, kind = order
     rows = client.misc("getlist", *keys)
     found = []
@@ -120,7 +120,7 @@ def compare(lots, client, cabinet):
 def test_queries_find_the_same_with_indexes_and_without(both):
     lots, client, cabinet = both
     compare(lots, client, cabinet)
-    # Tokyo Cabinet stays without: its indexes part tokens in other places than its conditions do.
+    # Tokyo Cabinet has none: its indexes split tokens differently from its conditions.
     for kinds in [KINDS, KINDS[1:] + KINDS[:1]]:
         for column, kind in zip(COLUMNS, kinds, strict=True):
             assert client.misc("setindex", column, kind) == []

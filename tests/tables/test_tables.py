@@ -1,4 +1,4 @@
-"""What clients of Tokyo Tyrant can do with a table, and that its indexes follow every protocol."""
+"""What Tokyo Tyrant clients can do with a table, and that its indexes follow every protocol."""
 
 import pytest
 from redis.exceptions import ResponseError
@@ -16,7 +16,7 @@ ROWS = {
 
 @pytest.fixture
 def filled(table):
-    """A server and a client, with the rows there."""
+    """A server and a client, with the rows in place."""
     server = table()
     client = server.tyrant()
     for key, columns in ROWS.items():
@@ -113,7 +113,7 @@ def test_indexes_follow_every_protocol_and_survive(filled):
         redis.pexpire("1", 1)
         redis.set("m", "name\0Murasaki", px=100_000)
         assert server.http("PUT", "/v1/db/people/h", b"name\0Hideyoshi")[0] in (201, 204)
-        # A script that fails leaves nothing, neither a row nor an entry.
+        # A failing script leaves nothing behind, neither a row nor an index entry.
         with pytest.raises(ResponseError, match="WRONGTYPE"):
             redis.eval("redis.call('SET', '3', ARGV[1]) redis.call('INCR', 'hash')", 0, "name\0x")
     assert named("x") == [] and named("Basho") == ["3"]
@@ -123,7 +123,7 @@ def test_indexes_follow_every_protocol_and_survive(filled):
     assert server.stop() == 0
     check = tokaido("check", server.directory)
     assert check.returncode == 0, check.stdout
-    # A command without a configuration keeps the indexes, too.
+    # A command without a configuration updates the indexes, too.
     line = '{"key": "t", "value": "name\\u0000Tsunayoshi"}'
     loaded = tokaido("load", "--dir", server.directory, "--db", "people", "-", input=line, stdin=None)
     assert loaded.returncode == 0, loaded.stderr
@@ -154,7 +154,7 @@ def test_an_index_of_many_rows_is_built_in_the_background(table, tmp_path):
         redis.set("row:24999", "age\x00-1")
         wait_until(lambda: "using an index" in hint(client, *query)[1], "the index")
         assert hint(client, *query)[0] == ["row:24999", *expected]
-    # A backup has the index.
+    # A backup contains the index.
     saved = tmp_path / "saved"
     assert tokaido("backup", server.directory, saved).returncode == 0
     assert server.stop() == 0

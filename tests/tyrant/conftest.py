@@ -1,4 +1,4 @@
-"""A server with an address for Tokyo Tyrant's clients, and such a client, which others wrote."""
+"""A server with an address for Tokyo Tyrant clients, and a third-party client."""
 
 import socket
 import struct
@@ -11,13 +11,13 @@ from support import free_port, wait_until
 
 
 class NoBase:
-    """In the place of a base class, it is none."""
+    """As a base class, it adds no base."""
 
     def __mro_entries__(self, bases):
         return ()
 
 
-# The client is older than Python 3: it inherits from what is gone, and takes bytes for text.
+# The client is older than Python 3: it inherits from removed classes, and confuses bytes and text.
 sys.modules.setdefault("UserDict", types.SimpleNamespace(DictMixin=NoBase()))
 import pytyrant  # noqa: E402
 
@@ -38,7 +38,7 @@ pytyrant.sockrecv = receive
 
 
 class Tyrant(pytyrant.Tyrant):
-    """The client, whose `vanish` sends what is `optimize` today, and its `copy` what is `vanish`."""
+    """The client. Its `vanish` sends what is now `optimize`, and its `copy` what is now `vanish`."""
 
     def copy(self, path):
         pytyrant.socksend(self.sock, [struct.pack(">BBI", pytyrant.MAGIC, 0x73, len(path)), path])
@@ -82,7 +82,7 @@ def is_open(port):
 
 @pytest.fixture
 def tyrant(own_server, tmp_path):
-    """Makes clients of a server that has a port for them alone, beside the one of all protocols."""
+    """Makes clients of a server that has a port for them only, besides the one for all protocols."""
     files = tmp_path / "procedures"
     files.mkdir()
     (files / "record.lua").write_text(PROCEDURES)

@@ -1,4 +1,4 @@
-"""Scripts of Tokyo Tyrant's in its own Lua: called by every protocol, by the server itself, and reloaded."""
+"""Tokyo Tyrant scripts in its own Lua: called through every protocol, by the server itself, and reloaded."""
 
 import json
 import socket
@@ -66,7 +66,7 @@ RECORD_LOCK, GLOBAL_LOCK = 1, 2
 
 @pytest.fixture
 def scripted(own_server, tmp_path):
-    """A server with a script, and an address for Tokyo Tyrant alone. It is not started yet."""
+    """A server with a script, and an address for Tokyo Tyrant only. It is not started yet."""
     script = tmp_path / "script.lua"
     script.write_text(SCRIPT)
     server = own_server()
@@ -135,7 +135,7 @@ def test_ext(scripted):
 
 
 def test_calls_do_not_overlap(scripted):
-    """Whatever lock they ask for."""
+    """Whichever lock they request."""
     scripted.start()
 
     def count(options):
@@ -225,7 +225,7 @@ def test_misc_of_a_table(scripted):
         assert result is not None, scripted.log()
         assert b"_addint is not offered: the database is a table" in result
         assert client.ext("index") == b"true"
-    # With an index it stays a table, though nobody calls it one.
+    # With an index it remains a table, even if it is not configured as one.
     scripted.stop()
     scripted.config.write_text(config + '[tyrant]\ndatabase = "rows"\n')
     scripted.start()
@@ -234,7 +234,7 @@ def test_misc_of_a_table(scripted):
         assert result is not None and b"the database is a table" in result, scripted.log()
 
 
-# What is not synced at once may be written by a worker in the writer's place, in another virtual machine.
+# Writes that are not synced at once may run on a worker instead of the writer, in another virtual machine.
 @pytest.mark.parametrize("sync", ["always", "interval:1s"])
 def test_the_stash_is_shared_and_survives_a_reload(scripted, sync):
     scripted.options += ["--workers=2", f"--sync={sync}"]

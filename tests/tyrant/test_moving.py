@@ -1,4 +1,4 @@
-"""Records move over as lines of a key, a tab and a value, as Tokyo Tyrant's tool prints and reads them."""
+"""Records move as lines of a key, a tab and a value, as Tokyo Tyrant's tool prints and reads them."""
 
 from support import tokaido
 
@@ -11,14 +11,14 @@ RECORDS = {
 
 
 def listed(client):
-    """What `tcrmgr list -pv` prints: keys by the iterator, each with what a get gives."""
+    """The output of `tcrmgr list -pv`: keys from the iterator, each with the result of a get."""
     client.iterinit()
     keys = [client.iternext() for _ in range(client.rnum())]
     return b"".join(key + b"\t" + client.get(key) + b"\n" for key in keys)
 
 
 def imported(client, lines):
-    """What `tcrmgr importtsv` does: it puts what is behind the first tab of each line."""
+    """Does what `tcrmgr importtsv` does: puts what follows the first tab of each line."""
     for line in lines.splitlines():
         key, _, value = line.partition(b"\t")
         client.put(key, value)
@@ -28,7 +28,7 @@ def test_there_and_back(tyrant, tmp_path):
     client = tyrant()
     for key, value in RECORDS.items():
         client.put(key, value)
-    # The tool prints a carriage return as it is, and would not read it back.
+    # The tool prints a carriage return unchanged, and would not read it back.
     client.put(b"return", b"v\r")
     lines = listed(client)
     assert lines.count(b"\n") == len(RECORDS) + 1

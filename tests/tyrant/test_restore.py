@@ -1,4 +1,4 @@
-"""`restore` replays update logs as Tokyo Tyrant writes them (`tculog.c`), from a time on."""
+"""`restore` replays update logs in Tokyo Tyrant's format (`tculog.c`), from a time on."""
 
 import struct
 
@@ -12,7 +12,7 @@ DONE, FAILED = 0, 1
 
 
 def entry(time_us, message, code=DONE):
-    """A message of a log, behind its time, the numbers of two servers, and its length."""
+    """A log entry: a message after its time, the numbers of two servers, and its length."""
     message += bytes([code])
     return struct.pack(">BQHHI", 0xC9, time_us, 1, 1, len(message)) + message
 
@@ -33,7 +33,7 @@ def misc(name, *items):
 
 ADD_DOUBLE = bytes([0xC8, 0x61]) + struct.pack(">Iqq", 4, 1, 500_000_000_000) + b"real"
 
-# Every message that a log can have, with what came of it.
+# Every message that a log can have, with its outcome.
 FIRST = [
     (put(b"old", b"1"), DONE),
     (put(b"kept", b"1", 0x11), DONE),
@@ -57,7 +57,7 @@ SECOND = [
 
 
 def write_log(directory, files):
-    """Files of messages; each message is made a second after the one before it."""
+    """Files of messages; each message is a second later than the previous one."""
     directory.mkdir()
     second = 0
     for number, messages in files:
@@ -73,7 +73,7 @@ def restoring(tyrant, tmp_path):
     """Makes clients of a server with a directory for backups, which holds a log."""
     backups = tmp_path / "backups"
     backups.mkdir()
-    # By their names the second file comes first.
+    # Ordered by name, the second file would come first.
     write_log(backups / "ulog", [(9, FIRST), (100000000, SECOND)])
     (backups / "ulog" / "notes.txt").write_text("not of the log")
     tyrant.server.stop()
@@ -94,7 +94,7 @@ def test_all_that_a_log_has_is_done_again(restoring):
     assert client.get(b"b") == b"2"
     assert client.rnum() == 5
     assert restoring.server.redis().get("kept") == b"1"
-    # What is answered is on disk.
+    # What was answered is on disk.
     restoring.server.kill()
     restoring.server.start()
     wait_until(lambda: is_open(restoring.server.tyrant_port), "the port")
@@ -127,7 +127,7 @@ def test_a_long_log_holds_up_nobody(restoring):
     messages = [(put(b"%d" % number, b"value"), DONE) for number in range(count)]
     write_log(restoring.backups / "long", [(1, messages)])
     client, other = restoring(), restoring()
-    # The reply is not waited for.
+    # Does not wait for the reply.
     client.sock.sendall(struct.pack(">BBIQI", 0xC8, 0x74, 4, 0, 1) + b"long")
     other.put(b"other", b"value")
     assert other.get(b"other") == b"value"

@@ -1,4 +1,4 @@
-"""Tokyo Tyrant, with a client that others wrote, and with memcached's and HTTP's on its own address."""
+"""Tokyo Tyrant, with a third-party client, and with memcached and HTTP clients on its own address."""
 
 import http.client
 import urllib.parse

@@ -1,4 +1,4 @@
--- fib(n) by recursion, and the seconds of the processor that it takes: for `tokaido run`, lua5.1, luajit and tarantool.
+-- fib(n) by recursion, and the processor seconds that it takes: for `tokaido run`, lua5.1, luajit and tarantool.
 local n = tonumber((...)) or 37
 
 local function fib(n)

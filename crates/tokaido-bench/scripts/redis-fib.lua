@@ -1,4 +1,4 @@
--- fib(n) by recursion, and the seconds that it takes, as EVAL runs it.
+-- fib(n) by recursion, and the seconds that it takes, for EVAL.
 local function fib(n)
   if n < 2 then
     return n

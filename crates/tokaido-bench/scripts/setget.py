@@ -1,5 +1,5 @@
-"""Sets and gets keys through a client library of Python: its arguments are the library and the port of a server on this
-machine, its input lines of `set` or `get` with a number. Each is answered with seconds: real, user, system."""
+"""Sets and gets keys through a Python client library. Its arguments are the library and the port of a server on this
+machine, its input lines of `set` or `get` with a number. It answers each with seconds: real, user, system."""
 
 import gc
 import resource

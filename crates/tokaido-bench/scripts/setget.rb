@@ -1,4 +1,4 @@
-# Sets and gets keys through a client library of Ruby: what `setget.py` is for Python.
+# Sets and gets keys through a Ruby client library: the counterpart of `setget.py`.
 
 HOST = '127.0.0.1'
 VALUE = 'x' * 64
@@ -12,7 +12,7 @@ end
 def dalli(port)
   require 'dalli'
   client = Dalli::Client.new("#{HOST}:#{port}")
-  # Raw: the bytes of the value, and not a dump of a Ruby object.
+  # Raw: the bytes of the value itself, not a dump of a Ruby object.
   [->(key) { client.set(key, VALUE, nil, raw: true) }, ->(key) { client.get(key) == VALUE }]
 end
 

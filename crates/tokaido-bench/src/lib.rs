@@ -1,8 +1,8 @@
-//! How Tokaido measures: timing that does not mislead, and the statistics to report it with.
+//! How Tokaido is measured: timing that does not mislead, and the statistics to report it with.
 //!
-//! The method, and why each step is there: `docs/performance.md`. [`timing`] takes samples,
-//! [`statistics`] says what they mean, [`machine`] says what they were taken on. [`lua`] times a function of
-//! Lua, [`net`] puts a server to work, [`suite`] puts Tokaido beside its peers, and [`report`] shows what came of it.
+//! `docs/performance.md` describes the method and the reason for each step. [`timing`] takes samples, [`statistics`]
+//! says what they mean, [`machine`] says what they were taken on. [`lua`] times a Lua function, [`net`] puts a server
+//! under load, [`suite`] compares Tokaido with its peers, and [`report`] presents the results.
 
 #![deny(missing_docs)]
 

@@ -1,31 +1,31 @@
-//! What a figure was measured on: processor, cores, governor, kernel; how long a thread waited
-//! for a processor, and what a server takes of memory.
+//! What a result was measured on (processor, cores, governor, kernel), how long a thread waited for
+//! a processor, and how much memory a server uses.
 
 use std::{fmt, fs, path::Path, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// The machine, as far as it bears on a benchmark.
+/// The machine, as far as it matters to a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub processor: String,
     /// How many cores this process may use.
     pub cores: usize,
-    /// How the clock of the cores is governed; absent on most virtual machines.
+    /// The frequency governor of the cores; absent on most virtual machines.
     pub governor: Option<String>,
     /// The kernel's release.
     pub kernel: String,
 }
 
 impl Machine {
-    /// The governor, if it is one that lets the clock of the cores go up and down.
+    /// The governor, if it is one that lets the clock frequency vary.
     #[must_use]
     pub fn unsteady_governor(&self) -> Option<&str> {
         self.governor.as_deref().filter(|governor| *governor != "performance")
     }
 
-    /// Looks at the machine that this runs on.
+    /// Examines the machine that this runs on.
     #[must_use]
     pub fn look() -> Self {
         let read = |path: &str| fs::read_to_string(Path::new(path)).ok();
@@ -53,17 +53,17 @@ impl fmt::Display for Machine {
     }
 }
 
-/// How long this thread has been ready to run while others had the processor, in all; `None` where the
-/// kernel does not say. The difference over a benchmark is what others have taken from it.
+/// How long this thread has been ready to run while others had the processor, in total; `None` if
+/// the kernel does not say. Over a benchmark, the difference is the time taken from it by others.
 #[must_use]
 pub fn waited_for_processor() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    // Time on the processor, time waiting for it, number of turns.
+    // Time on the processor, time waiting for it, number of time slices.
     text.split_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Bytes of memory that a process has for itself, and not from a file: what it allocates. `None` if
-/// it is not there.
+/// Bytes of private memory of a process that are not backed by a file: what it allocates. `None` if
+/// there is no such process.
 #[must_use]
 pub fn memory(process: u32) -> Option<u64> {
     anonymous_bytes(&fs::read_to_string(format!("/proc/{process}/status")).ok()?)

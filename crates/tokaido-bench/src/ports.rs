@@ -7,11 +7,11 @@ use std::{
     ops::Range,
 };
 
-/// Ports that Linux does not give to whoever connects: one of those could be taken before the server has
-/// it, and whoever looks whether it is open could connect to himself.
+/// Ports that Linux does not assign to outgoing connections. Such a port could be taken before the
+/// server has it, and a client that probes it could connect to itself.
 const PORTS: Range<u16> = 10_000..32_768;
 
-/// How many are tried.
+/// Maximum number of attempts.
 const TRIES: u64 = 1000;
 
 /// A port of the loopback interface that was free a moment ago.

@@ -1,10 +1,10 @@
-//! Random numbers that can be drawn again from the same seed, and the Zipf distribution.
+//! Random numbers that are reproducible from a seed, and the Zipf distribution.
 
 /// A generator of random numbers: splitmix64.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
-/// Scatters a number over 64 bits; no two have the same result.
+/// Scatters a number over 64 bits; different numbers have different results.
 pub(crate) fn scatter(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -12,32 +12,32 @@ pub(crate) fn scatter(number: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// The numbers below `count` in an order that is none: each comes up once.
+/// The numbers below `count` in pseudo-random order: each comes up once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shuffle {
     count: u64,
-    /// So many bits hold every number below `count`.
+    /// The number of bits that hold every number below `count`.
     bits: u32,
 }
 
 impl Shuffle {
-    /// `count` is at least 1.
+    /// `count` must be at least 1.
     pub(crate) fn new(count: u64) -> Self {
-        // At least two, so that a half of them is some.
+        // At least two, so that half of them is at least one.
         Self { count, bits: (u64::BITS - (count - 1).leading_zeros()).max(2) }
     }
 
-    /// The number at a place below `count`.
+    /// The number at an index below `count`.
     pub(crate) fn at(&self, place: u64) -> u64 {
         let mut number = self.step(place);
-        // A step leads from every number of so many bits to another one, so what is too great leads back in the end.
+        // A step is a permutation of all numbers with this many bits, so one that is too large leads back in the end.
         while number >= self.count {
             number = self.step(number);
         }
         number
     }
 
-    /// Every operation can be undone, so no two numbers lead to the same one.
+    /// Every operation is reversible, so no two numbers have the same result.
     fn step(&self, mut number: u64) -> u64 {
         let mask = u64::MAX >> (u64::BITS - self.bits);
         for factor in [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
@@ -59,19 +59,19 @@ impl Random {
         drawn
     }
 
-    /// At least 0 and below `end`, which is above 0.
+    /// A number that is at least 0 and below `end`, which is above 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
-    /// At least 0 and below 1.
+    /// A number that is at least 0 and below 1.
     pub(crate) fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
-/// Numbers from 1 to n, of which k comes up in proportion to 1 / k^exponent. Drawn by rejection-inversion (Hörmann and
-/// Derflinger, 1996), which needs no table.
+/// Numbers from 1 to n, where k comes up in proportion to 1 / k^exponent. Drawn by
+/// rejection-inversion (Hörmann and Derflinger, 1996), which needs no table.
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     count: f64,
@@ -82,7 +82,7 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
-    /// Over `count` numbers, at least one; the exponent is above 0.
+    /// A distribution over `count` numbers, at least one; the exponent is above 0.
     pub(crate) fn new(count: u64, exponent: f64) -> Self {
         let mut zipf =
             Self { count: count as f64, exponent, area_begin: 0.0, area_end: 0.0, shift: 0.0 };
@@ -108,7 +108,7 @@ impl Zipf {
         (-self.exponent * x.ln()).exp()
     }
 
-    /// The area below `height`, up to x.
+    /// The area under `height`, up to x.
     fn area(&self, x: f64) -> f64 {
         let log = x.ln();
         let power = (1.0 - self.exponent) * log;
@@ -167,7 +167,7 @@ mod tests {
         assert_ne!(draw(1), draw(2));
     }
 
-    /// How often each number comes up is what the formula says, for exponents on both sides of 1 and at it.
+    /// Each number comes up as often as the formula says, for exponents below, at and above 1.
     #[test]
     fn zipf_numbers_come_up_by_the_formula() {
         for exponent in [0.5, 0.99, 1.0, 1.5] {

@@ -1,34 +1,34 @@
-//! What a set of samples says: the median, its spread and its confidence interval, and the ratio of two interleaved
-//! sets.
+//! What a set of samples says: the median, its spread and its confidence interval, and the ratio of
+//! two interleaved sets.
 
 use crate::random::Random;
 
-/// How often the bootstrap draws.
+/// Number of bootstrap resamples.
 const RESAMPLES: usize = 2_000;
 
-/// The part of the draws that the interval holds.
+/// The fraction of the resamples that the interval contains.
 const CONFIDENCE: f64 = 0.95;
 
-/// From how many times the distance of the quartiles beyond them a sample is an outlier (Tukey, 1977).
+/// A sample further beyond the quartiles than this many interquartile ranges is an outlier (Tukey, 1977).
 const FENCE: f64 = 1.5;
 
 /// The middle of a set of samples and how far they scatter around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The median: a stray sample does not move it, as it would a mean.
+    /// The median: unlike a mean, it is not moved by a stray sample.
     pub median: f64,
     /// A quarter of the samples are below.
     pub quartile_low: f64,
     /// A quarter of the samples are above.
     pub quartile_high: f64,
-    /// The least of them: what the machine can do when nothing disturbs it.
+    /// The smallest sample: what the machine can do when nothing disturbs it.
     pub min: f64,
-    /// How many samples there were.
+    /// The number of samples.
     pub count: usize,
 }
 
 impl Summary {
-    /// Sums up `samples`; `None` when there are none, or when one is not a finite number.
+    /// Summarises `samples`; `None` if there are none, or if one is not a finite number.
     #[must_use]
     pub fn of(samples: &[f64]) -> Option<Self> {
         if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
@@ -46,25 +46,25 @@ impl Summary {
     }
 }
 
-/// How many times A is B, from samples taken A B A B: formed within each round, so that a machine which slows down in the
-/// middle slows both sides of a ratio down. There are as many as both have rounds.
+/// The ratio of B to A in each round, from samples taken A B A B: if the machine slows down in the
+/// middle, both sides of a ratio slow down. There is one ratio for each round that both have.
 #[must_use]
 pub fn ratios(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| b / a).collect()
 }
 
-/// Where the median lies that more of such samples would have, with a confidence of 95 %.
+/// The 95 % confidence interval of the median.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// It is not below this.
+    /// The lower bound.
     pub low: f64,
-    /// And not above this.
+    /// The upper bound.
     pub high: f64,
 }
 
 impl Interval {
-    /// By bootstrap (Efron, 1979): as many samples as there are are drawn out of them, with repetition, many times over, and the
-    /// medians of these draws taken. The same samples give the same interval. `None` without samples.
+    /// A bootstrap (Efron, 1979): resamples of the same size are drawn from the samples with replacement, many times over, and
+    /// their medians taken. The same samples give the same interval. `None` without samples.
     #[must_use]
     pub fn of_median(samples: &[f64]) -> Option<Self> {
         Summary::of(samples)?;
@@ -82,14 +82,14 @@ impl Interval {
         Some(Self { low: quantile(&medians, outside), high: quantile(&medians, 1.0 - outside) })
     }
 
-    /// Whether this value lies in it, so that a difference from it was not measured.
+    /// Whether the interval contains this value, so that no difference from it was measured.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }
 
-/// The samples that lie far outside of the others. They count; one that is shown may tell of a disturbance.
+/// The samples that lie far outside the others. They count, but may indicate a disturbance.
 #[must_use]
 pub fn outliers(samples: &[f64]) -> Vec<f64> {
     let Some(summary) = Summary::of(samples) else { return Vec::new() };
@@ -98,7 +98,7 @@ pub fn outliers(samples: &[f64]) -> Vec<f64> {
     samples.iter().copied().filter(|sample| !usual.contains(sample)).collect()
 }
 
-/// The value below which the part `q` of `sorted` lies, on a line between its two neighbours.
+/// The value below which the fraction `q` of `sorted` lies, interpolated linearly between its two neighbours.
 fn quantile(sorted: &[f64], q: f64) -> f64 {
     let position = q * (sorted.len() - 1) as f64;
     let below = position.floor() as usize;
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_interval_holds_the_median_of_the_distribution_as_often_as_it_says() {
-        // Of 400 sets of samples out of a known distribution, one whose median is 1 and which is as skewed as times are.
+        // 400 sets of samples from a known distribution whose median is 1 and which is as skewed as times are.
         let mut random = Random::new(7);
         let mut draw = || 0.5 + 0.5 * -(1.0 - random.fraction()).ln() / std::f64::consts::LN_2;
         let sets = 400;

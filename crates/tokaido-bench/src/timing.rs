@@ -1,12 +1,12 @@
-//! Taking samples: the subjects in turn, the first round thrown away; and how fine the clock is.
+//! Taking samples: the subjects in turn, with the first round discarded; and the resolution of the clock.
 
 use std::time::{Duration, Instant};
 
-/// How many steps of the clock are looked at for its grain.
+/// Number of clock steps that are examined for the resolution.
 const GRAIN_STEPS: usize = 101;
 
-/// The grain of the clock: the median of the least steps in which it is seen to go on, with the time that a look at
-/// it takes.
+/// The resolution of the clock: the median of the smallest steps in which it is seen to advance,
+/// including the time that reading it takes.
 #[must_use]
 pub fn clock_grain() -> Duration {
     let step = || {
@@ -23,12 +23,12 @@ pub fn clock_grain() -> Duration {
     steps[GRAIN_STEPS / 2]
 }
 
-/// Takes `rounds` samples of each subject, in turn: A B C A B C. What drifts over minutes, such as
-/// the clock of a shared machine, then touches all of them alike. One more round comes first and
-/// is thrown away. `sample(s)` takes one sample of subject `s`; the first error ends it all.
+/// Takes `rounds` samples of each subject, in turn: A B C A B C. Drifts over minutes, such as in
+/// the clock of a shared machine, then affect all of them alike. One more round comes first and is
+/// discarded. `sample(s)` takes one sample of subject `s`; the first error ends it all.
 ///
 /// # Errors
-/// Whatever `sample` fails with.
+/// Any error of `sample`.
 pub fn interleave<E>(
     subjects: usize,
     rounds: usize,

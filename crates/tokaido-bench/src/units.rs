@@ -1,6 +1,6 @@
-//! Times and numbers as a person reads them.
+//! Times and numbers in human-readable form.
 
-/// A time of so many nanoseconds with three digits and its unit, as `13.9 ns` or `1.25 ms`.
+/// A time in nanoseconds with three digits and its unit, such as `13.9 ns` or `1.25 ms`.
 #[must_use]
 pub fn time(ns: f64) -> String {
     const UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
@@ -17,7 +17,7 @@ pub fn time(ns: f64) -> String {
     format!("{number:.decimals$} {name}")
 }
 
-/// A number of bytes with three digits and its unit, as `64.0 KiB`.
+/// A number of bytes with three digits and its unit, such as `64.0 KiB`.
 #[must_use]
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

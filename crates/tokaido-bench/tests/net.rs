@@ -1,4 +1,4 @@
-//! The generator beside servers whose delays and stalls are known.
+//! The generator with servers whose delays and stalls are known.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -22,7 +22,7 @@ use tokaido_bench::{
 /// How long the server stalls, once.
 const STALL: Duration = Duration::from_millis(600);
 
-/// When it does, counted from the first request.
+/// When it stalls, counted from the first request.
 const STALL_AFTER: Duration = Duration::from_millis(300);
 
 /// How a server behaves.
@@ -33,7 +33,7 @@ struct Behaviour {
     stalls: bool,
     /// Closes a connection at its first request.
     closes: bool,
-    /// What it answers in place of `END`.
+    /// Its answer in place of `END`.
     answer: Option<&'static str>,
 }
 
@@ -42,11 +42,11 @@ struct Server {
     requests: Arc<AtomicU64>,
 }
 
-/// What the threads of a server share: when the first request came, and whether it has stalled.
+/// State shared by a server's threads: when the first request arrived, and whether it has stalled.
 type Stall = Arc<Mutex<(Option<Instant>, bool)>>;
 
 impl Server {
-    /// Answers each line as memcached does a get of what is not there.
+    /// Answers each line like memcached answers a get of a missing key.
     fn start(behaviour: Behaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -83,7 +83,7 @@ fn serve(stream: &TcpStream, behaviour: Behaviour, stall: &Stall, counted: &Atom
         counted.fetch_add(1, Ordering::Relaxed);
         thread::sleep(behaviour.delay);
         if behaviour.stalls {
-            // Who holds this keeps all others waiting.
+            // Whoever holds this lock blocks all others.
             let mut state = stall.lock().unwrap();
             let first = *state.0.get_or_insert_with(Instant::now);
             if !state.1 && first.elapsed() >= STALL_AFTER {
@@ -135,8 +135,8 @@ fn a_closed_loop_misses_a_stall_that_a_rate_finds() {
     assert!(closed.tally.service.max() >= half_of(STALL), "{closed:?}");
     assert!(closed.tally.service.quantile(0.99) < half_of(STALL), "{closed:?}");
 
-    // A fifth of the requests and more are due while the server stalls; of those that were sent then there are two.
-    // There is time for what waited meanwhile, on a busy machine, too.
+    // At least a fifth of the requests are due while the server stalls; only two of those were
+    // sent. There is time for what waited meanwhile, even on a busy machine.
     let load = Load { pace: Pace::Rate(400.0), ..Server::start(stalling).load() };
     let open = outcome(&load);
     assert!(open.tally.response.quantile(0.99) >= half_of(STALL), "{open:?}");
@@ -150,7 +150,7 @@ fn a_delay_is_in_every_request() {
     let server = Server::start(Behaviour { delay, ..Behaviour::default() });
     let closed = outcome(&Load { time: Duration::from_millis(500), ..server.load() });
     assert!(closed.tally.service.quantile(0.01) >= 19_900_000, "{closed:?}");
-    // Two connections with 50 requests a second at most.
+    // Two connections with 50 requests per second at most.
     assert!(closed.rate <= 100.0 && closed.tally.requests() <= 52, "{closed:?}");
     assert_eq!(closed.tally.misses, closed.tally.requests());
 }
@@ -162,7 +162,7 @@ fn a_server_that_cannot_keep_up_is_not_made_to_look_fast_by_what_it_leaves_undon
     let time = Duration::from_secs(2);
     let load = Load { pace: Pace::Rate(1000.0), time, ..server.load() };
     let open = outcome(&load);
-    // It can do 40 a second, so requests wait for half of the time and more.
+    // It can do 40 per second, so requests wait for at least half of the time.
     assert!(open.unsent > 1000, "{open:?}");
     assert!(open.tally.response.quantile(0.5) >= half_of(time / 2), "{open:?}");
     assert_eq!(open.tally.response.count(), open.tally.requests() + open.unsent + open.unanswered);
@@ -190,7 +190,7 @@ fn a_rate_is_kept_and_the_warm_up_does_not_count() {
         seconds.push((interval.second, interval.tally.requests()));
     });
     let outcome = outcome.unwrap();
-    // On a busy machine the last ones may find no connection free.
+    // On a busy machine the last ones may find no free connection.
     assert_eq!(outcome.tally.requests() + outcome.unsent, 500, "{outcome:?}");
     let sum = seconds.iter().map(|(_, requests)| requests).sum::<u64>();
     assert_eq!(sum + outcome.unsent, 750, "{seconds:?}");

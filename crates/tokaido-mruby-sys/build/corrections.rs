@@ -1,6 +1,6 @@
-//! Mistakes of mruby's that later versions have corrected, in the sources that we build by default: a file with one is
-//! compiled from a copy without it. Each is a matter of memory that a program in Ruby could reach, or has a program
-//! mean something else; what can be avoided in Ruby is, in tokaido-ruby's `ruby/builtin.rb`.
+//! Fixes from later versions of mruby, for bugs in the sources that are built by default. An affected file is compiled from
+//! a corrected copy. Each bug lets a Ruby program corrupt memory, or changes the meaning of a program. Bugs that can be
+//! avoided in Ruby are, in tokaido-ruby's `ruby/builtin.rb`.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::write;
 
-/// A passage of a file, and what stands there instead.
+/// A passage of a file, and its replacement.
 struct Correction {
     file: &'static str,
     wrong: &'static str,
@@ -17,26 +17,26 @@ struct Correction {
 }
 
 const CORRECTIONS: &[Correction] = &[
-    // More arguments than registers stand in an array, and keywords behind that: not at the place of that number.
+    // If there are more arguments than registers, they are in an array, followed by the keywords: not at index `ci->n`.
     Correction {
         file: "src/vm.c",
         wrong: "    argv[1] = argv[ci->n];\n    argv[2] = blk;\n",
         right: "    if (ci->n < CALL_MAXARGS) argv[1] = argv[ci->n];\n    argv[2] = blk;\n",
     },
-    // The garbage collector takes whatever stands on the stack for a value, so the first stack is cleared as later ones are.
+    // The garbage collector takes everything on the stack for values, so the first stack must be cleared like later ones.
     Correction {
         file: "src/vm.c",
         wrong: "  c->stend = c->stbase + STACK_INIT_SIZE;\n",
         right: "  c->stend = c->stbase + STACK_INIT_SIZE;\n  stack_clear(c->stbase, STACK_INIT_SIZE);\n",
     },
-    // To copy an array may make it share its memory with the copy, and then it has no room of its own.
+    // Copying an array may make it share its memory with the copy, and then it has no room of its own.
     Correction {
         file: "src/array.c",
         wrong: "      argv = ARY_PTR(r);\n",
         right: "      argv = ARY_PTR(r);\n      ary_modify(mrb, a);\n",
     },
-    // A method that is called between two entries may delete those that follow, so the end is that of the entries and
-    // not their number.
+    // A method that is called between two entries may delete the following ones. So the limit is
+    // the number of used entries, not the number of live ones.
     Correction {
         file: "src/hash.c",
         wrong: "  EA_EACH((h_ar_p(h) ? ar_ea(h) : ht_ea(h)),                                  \\\n          \
@@ -45,13 +45,13 @@ const CORRECTIONS: &[Correction] = &[
                 (h_ar_p(h) ? ar_ea_n_used(h) : ht_ea_n_used(h)), entry_var)           \\\n    \
                 if (!entry_deleted_p(entry_var))\n",
     },
-    // A fiber for which there was no memory has no calls, whose environments could be unshared.
+    // A fiber for which there was no memory has no calls whose environments could be unshared.
     Correction {
         file: "src/gc.c",
         wrong: "          while (ce <= ci) {\n",
         right: "          while (ce && ce <= ci) {\n",
     },
-    // A method of one expression that has no parentheses has a block all the same, for which there was no register.
+    // A one-expression method without parentheses has a block all the same, but there was no register for it.
     Correction {
         file: "mrbgems/mruby-compiler/core/y.tab.c",
         wrong: "  node *n = d->cdr->cdr;\n\n  n->car = locals_node(p);\n",
@@ -66,7 +66,7 @@ const CORRECTIONS: &[Correction] = &[
     },
 ];
 
-/// The file to compile in the place of one of the sources: itself, or its copy below `out`.
+/// The file to compile instead of a source file: the file itself, or its corrected copy below `out`.
 pub(crate) fn corrected(root: &Path, file: &Path, out: &Path) -> PathBuf {
     let mine = CORRECTIONS.iter().filter(|correction| root.join(correction.file) == *file);
     let corrections: Vec<&Correction> = mine.collect();

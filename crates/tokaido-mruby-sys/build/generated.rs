@@ -1,5 +1,5 @@
-//! The C files that are made while building: the parts of the library that are written in Ruby, compiled, and what
-//! starts them and the gems.
+//! The C files that are generated during the build: the compiled Ruby parts of the library, and the
+//! code that initialises them and the gems.
 
 use std::{
     fmt::Write,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::{GEMS, Mruby, run, write};
 
-/// Writes the files, and tells their names.
+/// Writes the files, and returns their paths.
 pub(crate) fn write_all(mruby: &Mruby, mrbc: &Path) -> Vec<PathBuf> {
     let mut files = vec![write_core(mruby, mrbc)];
     for gem in GEMS {
@@ -19,7 +19,7 @@ pub(crate) fn write_all(mruby: &Mruby, mrbc: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The core's half in Ruby.
+/// The Ruby part of the core.
 fn write_core(mruby: &Mruby, mrbc: &Path) -> PathBuf {
     let mut text = compiled(mrbc, "mrblib_proc", &mruby.files("mrblib", "rb"));
     text.push_str(
@@ -32,7 +32,7 @@ fn write_core(mruby: &Mruby, mrbc: &Path) -> PathBuf {
     file
 }
 
-/// A gem's half in Ruby, and what starts the gem.
+/// The Ruby part of a gem, and the code that initialises the gem.
 fn write_gem(mruby: &Mruby, mrbc: &Path, gem: &str) -> PathBuf {
     let name = gem.replace('-', "_");
     let ruby = mruby.files(&format!("{}/mrblib", Mruby::gem(gem)), "rb");
@@ -45,7 +45,7 @@ fn write_gem(mruby: &Mruby, mrbc: &Path, gem: &str) -> PathBuf {
     if !ruby.is_empty() {
         let procedure = format!("gem_mrblib_mruby_{name}_proc");
         text.push_str(&compiled(mrbc, &procedure, &ruby));
-        // As rake has it: symbols first, for the half in C may need them.
+        // As with rake: symbols first, since the C part may need them.
         start.insert_str(0, &format!("{procedure}_init_syms(mrb);\n"));
         let _ = writeln!(start, "mrb_load_proc(mrb, {procedure});");
     }
@@ -55,7 +55,7 @@ fn write_gem(mruby: &Mruby, mrbc: &Path, gem: &str) -> PathBuf {
     file
 }
 
-/// What starts all gems, and ends those that have something to end.
+/// The code that initialises all gems, and finalises those that need it.
 fn write_start(mruby: &Mruby) -> PathBuf {
     let (mut declarations, mut starts, mut ends) = (String::new(), String::new(), String::new());
     for gem in GEMS {
@@ -83,7 +83,7 @@ fn write_start(mruby: &Mruby) -> PathBuf {
     file
 }
 
-/// Ruby as a C structure of that name.
+/// Ruby files, compiled to a C structure named `name`.
 fn compiled(mrbc: &Path, name: &str, files: &[PathBuf]) -> String {
     let text =
         run(Command::new(mrbc).arg(format!("-B{name}")).args(["-o-", "-S", "-s"]).args(files));

@@ -1,5 +1,5 @@
-//! Builds mruby as its own rake files do, with nothing but a C compiler: the compiler `mrbc` of mruby's core, with it
-//! the parts of the library that are written in Ruby, then the table of symbols, and the library.
+//! Builds mruby like its own rake files, with only a C compiler: first mruby's compiler `mrbc`,
+//! with it the Ruby parts of the library, then the symbol table, and the library.
 
 mod corrections;
 mod generated;
@@ -12,9 +12,9 @@ use std::{
     process::Command,
 };
 
-/// The gems of mruby's own that procedures find. Left out is what reaches beyond the VM (io, socket, dir, exit,
-/// sleep, errno), what shows the objects of other calls (objectspace, os-memsize), what compiles text at run time
-/// (eval, binding), and what computes without end in one step (bigint, and rational and complex, which few need).
+/// mruby's own gems that procedures can use. Excluded is what reaches beyond the VM (io, socket, dir, exit, sleep,
+/// errno), what reveals objects of other calls (objectspace, os-memsize), what compiles text at run time (eval,
+/// binding), and what may compute without end in one step (bigint, and rational and complex, which are rarely needed).
 const GEMS: &[&str] = &[
     "compar-ext",
     "enum-ext",
@@ -48,24 +48,24 @@ const GEMS: &[&str] = &[
     "encoding",
 ];
 
-/// What the library and all that includes its headers are compiled with.
+/// Definitions for compiling the library and everything that includes its headers.
 const DEFINITIONS: &[(&str, &str)] = &[
-    // A hook before each instruction, by which a call is stopped.
+    // A hook before each instruction, which can stop a call.
     ("MRB_USE_DEBUG_HOOK", "1"),
     ("MRB_NO_STDIO", "1"),
     ("MRB_UTF8_STRING", "1"),
     ("HAVE_MRUBY_ENCODING_GEM", "1"),
-    // Values of two words, in which 64-bit integers and floats are exact and take no memory of their own. In one word
-    // floats lose their last two bits.
+    // Two-word values, in which 64-bit integers and floats are exact and need no memory of their
+    // own. In one word, floats lose their last two bits.
     ("MRB_NO_BOXING", "1"),
-    // Memory is what bounds strings.
+    // Only memory limits the length of strings.
     ("MRB_STR_LENGTH_MAX", "0"),
-    // What C does with one array must end soon.
+    // A C function's work on a single array must end soon.
     ("MRB_ARY_LENGTH_MAX", "1048576"),
 ];
 
-/// Files of mruby's core whose loops in C may take long, and what is included before each so that the loops look whether
-/// the call is to be stopped.
+/// Files of mruby's core with C loops that may take long, and the header that is included before
+/// each, so that the loops check whether to stop the call.
 const STOPPABLE: &[(&str, &str)] =
     &[("src/string.c", "c/in_string.h"), ("src/array.c", "c/in_array.h")];
 
@@ -82,11 +82,11 @@ fn main() {
     mruby.build_library(&generated);
 }
 
-/// mruby's sources, and where what is made of them goes.
+/// mruby's sources, and the directory for build results.
 struct Mruby {
     root: PathBuf,
     out: PathBuf,
-    /// Whether the sources are those whose mistakes are known.
+    /// Whether these are the sources whose bugs are known.
     is_corrected: bool,
 }
 
@@ -95,7 +95,7 @@ impl Mruby {
         format!("mrbgems/mruby-{name}")
     }
 
-    /// The files below a folder of the sources with that extension, sorted; none if there is no such folder.
+    /// The files with this extension in a folder of the sources, sorted; none if there is no such folder.
     fn files(&self, folder: &str, extension: &str) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.root.join(folder)) else { return Vec::new() };
         let mut files: Vec<PathBuf> =
@@ -105,7 +105,7 @@ impl Mruby {
         files
     }
 
-    /// Whether a gem has a half in C, which is then to be started and ended.
+    /// Whether a gem has a C part, which must be initialised and finalised.
     fn has_c(&self, gem: &str) -> bool {
         !self.files(&format!("{}/src", Self::gem(gem)), "c").is_empty()
     }
@@ -122,7 +122,7 @@ impl Mruby {
         build
     }
 
-    /// Builds the compiler that turns Ruby into C, for the machine that builds.
+    /// Builds the compiler that turns Ruby into C, for the build machine.
     fn build_mrbc(&self) -> PathBuf {
         let host = env::var("HOST").expect("cargo sets it");
         let folder = self.out.join("mrbc");
@@ -140,7 +140,7 @@ impl Mruby {
     fn library(&self) -> cc::Build {
         let mut build = self.compilation();
         build.opt_level(3).include(self.out.join("include")).include("c");
-        // Where copies of sources find what they include.
+        // Lets copies of sources find what they include.
         build.include(self.root.join("src"));
         build.include(self.root.join("mrbgems/mruby-compiler/core"));
         for (name, value) in DEFINITIONS {
@@ -152,7 +152,7 @@ impl Mruby {
         build
     }
 
-    /// The C files of the library, without those that `c/` has in their place.
+    /// The C files of the library, except those that `c/` replaces.
     fn library_files(&self, generated: &[PathBuf]) -> Vec<PathBuf> {
         let mut files = self.files("src", "c");
         files.retain(|path| !path.ends_with("allocf.c"));
@@ -198,7 +198,7 @@ fn own_files() -> Vec<PathBuf> {
     files
 }
 
-/// Runs a command, and gives what it prints.
+/// Runs a command, and returns its output.
 fn run(command: &mut Command) -> Vec<u8> {
     let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -1,11 +1,11 @@
-//! The table of symbols that C code names, by which they are constants for it. The preprocessor finds them: with
-//! `MRB_PRESYM_SCANNING` the headers of mruby put each between `<@!` and `!@>`, as literals of C.
+//! The table of symbols that C code names, which are constants in C. The preprocessor finds them: with
+//! `MRB_PRESYM_SCANNING`, the headers of mruby put each between `<@!` and `!@>`, as C literals.
 
 use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
 
 use crate::{Mruby, write};
 
-/// What operators are called in C.
+/// The names of operators in C.
 const OPERATORS: &[(&str, &str)] = &[
     ("!", "not"),
     ("%", "mod"),
@@ -39,7 +39,7 @@ const OPERATORS: &[(&str, &str)] = &[
     ("[]=", "aset"),
 ];
 
-/// Writes `presym/id.h` and `presym/table.h` for the symbols in those files.
+/// Writes `presym/id.h` and `presym/table.h` for the symbols in `files`.
 pub(crate) fn write_tables(mruby: &Mruby, files: &[PathBuf]) {
     let mut symbols = BTreeSet::new();
     for file in files {
@@ -48,7 +48,7 @@ pub(crate) fn write_tables(mruby: &Mruby, files: &[PathBuf]) {
         scanning.cargo_metadata(false);
         find(&String::from_utf8_lossy(&scanning.expand()), &mut symbols);
     }
-    // Looked up by halving, the shortest first.
+    // mruby looks them up by binary search, ordered by length first.
     let mut symbols: Vec<String> = symbols.into_iter().collect();
     symbols.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
     let (mut ids, mut lengths, mut names) = (String::new(), String::new(), String::new());
@@ -77,7 +77,7 @@ pub(crate) fn write_tables(mruby: &Mruby, files: &[PathBuf]) {
 fn find(text: &str, symbols: &mut BTreeSet<String>) {
     for found in text.split("<@! ").skip(1) {
         let Some((found, _)) = found.split_once(" !@>") else { continue };
-        // Literals that stand side by side are one.
+        // Adjacent literals are one.
         let parts: Vec<&str> = found.split('"').collect();
         let symbol: String = parts.iter().skip(1).step_by(2).copied().collect();
         let is_plain = !symbol.contains('\\') && symbol.is_ascii();
@@ -88,7 +88,7 @@ fn find(text: &str, symbols: &mut BTreeSet<String>) {
     }
 }
 
-/// The constant that stands for a symbol; `None` if C cannot name it.
+/// The name of a symbol's constant; `None` if C cannot name it.
 fn c_name(symbol: &str) -> Option<String> {
     if let Some((_, name)) = OPERATORS.iter().find(|(operator, _)| *operator == symbol) {
         return Some(format!("MRB_OPSYM__{name}"));

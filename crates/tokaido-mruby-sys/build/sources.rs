@@ -1,4 +1,4 @@
-//! Where mruby's sources are: in the directory that `MRUBY_SOURCE` names, or in a package that carries them whole.
+//! Locates mruby's sources: in the directory that `MRUBY_SOURCE` names, or in a package that contains all of them.
 
 use std::{
     env,
@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-/// The package with the sources, and where in it they are.
+/// The package with the sources, and their path in it.
 const CARRIER: (&str, &str) = ("libnghttp2-sys", "nghttp2/third-party/mruby");
 
 /// The root of the sources.
@@ -22,8 +22,8 @@ pub(crate) fn locate() -> PathBuf {
     root
 }
 
-/// The directory of the package. Cargo knows it; first it is asked without the network, which is enough wherever all
-/// of Cargo.lock was fetched.
+/// The directory of the package, according to Cargo. It is first asked without the network, which
+/// is enough wherever everything in Cargo.lock was fetched.
 fn carrier() -> PathBuf {
     let metadata = metadata(true).or_else(|_| metadata(false)).unwrap_or_else(|error| {
         panic!("cargo cannot say where {} is; `cargo fetch --locked` brings it: {error}", CARRIER.0)

@@ -1,5 +1,5 @@
-/* Included before mruby's array.c: sorting and joining look between two of their steps whether the call is to be
- * stopped, as the interpreter does between two instructions. */
+/* Included before mruby's array.c: between two steps, sorting and joining check whether to stop the call, as the
+ * interpreter does between two instructions. */
 #include <mruby.h>
 #include <mruby/string.h>
 #include "look.h"
@@ -12,7 +12,7 @@ tokaido_cmp(mrb_state *mrb, mrb_value a, mrb_value b)
 }
 #define mrb_cmp(mrb, a, b) tokaido_cmp((mrb), (a), (b))
 
-/* What a join of arrays within arrays, which calls itself, begins with. */
+/* A join starts with this call, and recurses into nested arrays. */
 static inline mrb_value
 tokaido_str_new_capa(mrb_state *mrb, mrb_int capa)
 {

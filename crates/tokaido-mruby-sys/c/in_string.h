@@ -1,4 +1,4 @@
-/* Included before mruby's string.c: its searches look between two comparisons whether the call is to be stopped, as the
+/* Included before mruby's string.c: between two comparisons, searches check whether to stop the call, as the
  * interpreter does between two instructions. */
 #include <string.h>
 #include "look.h"

@@ -1,4 +1,4 @@
-/* Values on their way between mruby and Rust, taken apart into items. */
+/* Converts values between mruby and Rust, as sequences of items. */
 #include "tokaido.h"
 #include <mruby/array.h>
 #include <mruby/data.h>
@@ -7,10 +7,10 @@
 #include <mruby/string.h>
 #include "database.h"
 
-/* Maximum nesting. */
+/* Maximum nesting depth. */
 #define DEPTH_MAX 100
 
-/* A value that has no parts; false if it has. */
+/* Converts a value without parts; returns false if it has parts. */
 bool
 tokaido_item_of(mrb_state *mrb, mrb_value value, tokaido_item *item)
 {
@@ -37,7 +37,7 @@ tokaido_item_of(mrb_state *mrb, mrb_value value, tokaido_item *item)
     return true;
   case MRB_TT_SYMBOL:
     item->kind = TOKAIDO_BYTES;
-    /* Short names stand in a buffer of the VM that the next one overwrites, so it is the bytes of a string. */
+    /* Short names are in a buffer of the VM that the next one overwrites, so the bytes come from a string. */
     value = mrb_sym_str(mrb, mrb_symbol(value));
     item->bytes = RSTRING_PTR(value);
     item->len = (size_t)RSTRING_LEN(value);
@@ -64,7 +64,7 @@ walk_array(mrb_state *mrb, mrb_value array, int depth)
   give(mrb, &item);
   for (mrb_int i = 0; i < len; i++) {
     int ai = mrb_gc_arena_save(mrb);
-    /* Code that ran meanwhile may have made it shorter. */
+    /* Code that ran meanwhile may have shortened it. */
     tokaido_walk(mrb, mrb_ary_ref(mrb, array, i), depth + 1);
     mrb_gc_arena_restore(mrb, ai);
   }
@@ -90,7 +90,7 @@ walk_hash(mrb_state *mrb, mrb_value hash, int depth)
   }
 }
 
-/* Hands a value over. */
+/* Passes a value to Rust. */
 void
 tokaido_walk(mrb_state *mrb, mrb_value value, int depth)
 {
@@ -110,13 +110,13 @@ tokaido_walk(mrb_state *mrb, mrb_value value, int depth)
     walk_hash(mrb, value, depth);
   }
   else {
-    /* What has another form, as a Struct, or none, which raises. */
+    /* Converts other objects, such as a Struct, or raises. */
     mrb_value plain = mrb_funcall_argv(mrb, vm->core, mrb_intern_lit(mrb, "plain"), 1, &value);
     tokaido_walk(mrb, plain, depth + 1);
   }
 }
 
-/* Makes the value whose items begin there, and moves behind them. */
+/* Builds the value whose items start at `*items`, and advances past them. */
 mrb_value
 tokaido_build(mrb_state *mrb, const tokaido_item **items)
 {

@@ -1,7 +1,7 @@
 #ifndef TOKAIDO_LOOK_H
 #define TOKAIDO_LOOK_H
 
-/* Raises if the call that runs on this thread is to be stopped, or the stack is about to end. */
+/* Raises if the call on this thread must stop, or the stack is about to overflow. */
 void tokaido_look(void);
 
 #endif

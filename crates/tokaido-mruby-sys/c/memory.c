@@ -1,16 +1,16 @@
-/* Memory and stopping. mruby takes all of its memory here, of the account of the VM that runs on this thread. */
+/* Memory and stopping. mruby allocates all its memory here, on the account of the VM that runs on this thread. */
 #include "tokaido.h"
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <mruby/error.h>
 
-/* Bytes of a thread's stack that C code of mruby leaves alone. */
+/* Bytes of a thread's stack that mruby's C code must leave free. */
 #define STACK_LEFT (256 << 10)
 
 _Thread_local tokaido_vm *tokaido_current;
 
-/* Where mruby's part of this thread's stack ends. */
+/* The end of mruby's part of this thread's stack. */
 static _Thread_local const char *stack_end;
 
 void
@@ -26,7 +26,7 @@ tokaido_find_stack(void)
   pthread_attr_destroy(&attributes);
 }
 
-/* Whether C functions call each other so deeply that the stack is about to end: mruby counts its own calls alone. */
+/* Whether C functions are nested so deeply that the stack is about to overflow: mruby counts only its own calls. */
 static bool
 is_deep(void)
 {
@@ -34,7 +34,7 @@ is_deep(void)
   return &here < stack_end;
 }
 
-/* Raises before the next instruction, and before each one after it, so that no rescue, ensure or retry goes on. */
+/* Raises before the next instruction, and before each one after it, so that no rescue, ensure or retry continues. */
 static void
 on_fetch(mrb_state *mrb, const struct mrb_irep *irep, const mrb_code *pc, mrb_value *regs)
 {
@@ -42,12 +42,12 @@ on_fetch(mrb_state *mrb, const struct mrb_irep *irep, const mrb_code *pc, mrb_va
   (void)irep;
   (void)regs;
   if (vm->stop == NULL || vm->is_compiling) return;
-  /* Else the first instruction of a rescue would be within the range that it rescues, and found again for ever. */
+  /* Else the first instruction of a rescue would be within the range that it rescues, and be found again for ever. */
   mrb->c->ci->pc = pc + 1;
   mrb_exc_raise(mrb, mrb_obj_value(vm->stop));
 }
 
-/* To be called from a signal handler of the VM's own thread, too. */
+/* May be called from a signal handler of the VM's own thread, too. */
 void
 tokaido_stop(tokaido_vm *vm)
 {
@@ -69,7 +69,7 @@ tokaido_look(void)
   if (is_deep()) mrb_exc_raise(vm->mrb, mrb_obj_value(vm->mrb->stack_err));
 }
 
-/* mruby collects its garbage and asks again, unless it is collecting already: what is refused then, it will not have. */
+/* mruby collects garbage and retries, unless it is collecting already: then the refusal is final. */
 static void*
 refuse(tokaido_vm *vm)
 {
@@ -83,8 +83,8 @@ refuse(tokaido_vm *vm)
   return NULL;
 }
 
-/* Small blocks that the VM has given back are kept for what it asks for next: a sweep gives back more at a time than
- * malloc keeps at hand. Class n has blocks of at least SMALLEST + n * STEP bytes. */
+/* Small blocks that the VM has freed are kept for its next allocations: a sweep frees more at a time than malloc keeps
+ * at hand. Class n has blocks of at least SMALLEST + n * STEP bytes. */
 #define SMALLEST 24
 #define STEP 16
 #define KEPT_BYTES_MAX (128 << 10)
@@ -93,7 +93,7 @@ struct tokaido_block {
   struct tokaido_block *next;
 };
 
-/* Keeps a block; tells whether it has. */
+/* Keeps a block; returns whether it was kept. */
 static bool
 keep_block(tokaido_vm *vm, void *block, size_t len)
 {
@@ -106,7 +106,7 @@ keep_block(tokaido_vm *vm, void *block, size_t len)
   return true;
 }
 
-/* A block of at least so many bytes that was kept; NULL if there is none. */
+/* Takes a kept block of at least `size` bytes; NULL if there is none. */
 static void*
 take_block(tokaido_vm *vm, size_t size)
 {

@@ -1,5 +1,5 @@
-/* The classes and methods that are written in C: each hands its arguments to Rust, and gives what that answers. What
- * else the classes have is Ruby, in tokaido-ruby's `ruby/`. */
+/* The classes and methods that are written in C: each passes its arguments to Rust, and returns Rust's answer. The
+ * rest of the classes is Ruby, in tokaido-ruby's `ruby/`. */
 #include "tokaido.h"
 #include <mruby/array.h>
 #include <mruby/class.h>
@@ -14,7 +14,7 @@
 /* Maximum number of arguments of an operation. */
 #define ARGUMENTS_MAX 10
 
-/* crates/tokaido-ruby/src/operation.rs has the same. */
+/* The same as in crates/tokaido-ruby/src/operation.rs. */
 enum operation {
   GET, HAS, RECORD, PUT, PUT_WITH, SWAP, DELETE, INCREMENT, INCREMENT_FLOAT, APPEND, GET_ALL, EXPIRE, STATISTICS, CLEAR, PAGE,
   OPEN, DROP, NOW, WRITABLE, WRITES, LOG, SOURCE, ADD,
@@ -23,7 +23,7 @@ enum operation {
   BEGIN_TRANSACTION, COMMIT, ROLL_BACK, PRINT, REGEXP_COMPILE, REGEXP_SEARCH,
   RESPOND_BARE, DOCUMENT_ROOT, STAT, FIGURES,
   HASH, LIST, SET, SORTED_SET, CALL_FAILED,
-  /* These take what was gathered. */
+  /* These take the gathered value. */
   GET_MANY, COMMAND, CALL, STREAM, JSON_GENERATE, RESPOND_JSON,
 };
 
@@ -33,11 +33,11 @@ mrb_value
 tokaido_database(mrb_state *mrb, int64_t number)
 {
   tokaido_vm *vm = (tokaido_vm*)mrb->ud;
-  /* One more, since an object that nobody has made holds 0. */
+  /* Offset, since an object that was not created here holds 0. */
   return mrb_obj_value(mrb_data_object_alloc(mrb, vm->database_class, (void*)(intptr_t)(number + 2), &database_type));
 }
 
-/* The number of a database; less than -1 if that is none. */
+/* The number of a database; less than -1 if it is not one. */
 static int64_t
 number_of(mrb_value self)
 {
@@ -62,7 +62,7 @@ native(mrb_state *mrb, mrb_value self, int operation, mrb_int least, mrb_int mos
   const mrb_value *arguments;
   mrb_int count;
   tokaido_item items[ARGUMENTS_MAX];
-  /* They are read where they stand, on the stack: nothing runs meanwhile that could move it. */
+  /* They are read in place, on the stack: nothing runs meanwhile that could move it. */
   if (mrb->c->ci->nk == 0) {
     count = mrb_get_argc(mrb);
     arguments = mrb_get_argv(mrb);
@@ -79,7 +79,7 @@ native(mrb_state *mrb, mrb_value self, int operation, mrb_int least, mrb_int mos
   return ask(mrb, self, operation, items, count);
 }
 
-/* An operation on one value of whatever form. */
+/* An operation on one value of any kind. */
 static mrb_value
 native_of_value(mrb_state *mrb, mrb_value self, int operation)
 {
@@ -149,7 +149,7 @@ METHOD_OF_VALUE(core_call_elsewhere, CALL)
 METHOD_OF_VALUE(core_json_generate, JSON_GENERATE)
 METHOD_OF_VALUE(core_respond_json, RESPOND_JSON)
 
-/* Answers with what a handler has returned, and the status that the response was given. */
+/* Answers with what a handler returned, and with the status that the response was given. */
 void
 tokaido_respond(mrb_state *mrb, mrb_value response, mrb_value body)
 {
@@ -167,7 +167,7 @@ tokaido_respond(mrb_state *mrb, mrb_value response, mrb_value body)
   ask(mrb, vm->core, RESPOND, items, 2);
 }
 
-/* Answers with a body, which is a string, or nil for none, and nothing else. */
+/* Answers with only a body: a string, or nil for none. */
 void
 tokaido_respond_bare(mrb_state *mrb, mrb_value body)
 {
@@ -179,7 +179,7 @@ tokaido_respond_bare(mrb_state *mrb, mrb_value body)
   ask(mrb, vm->core, RESPOND_BARE, items, 2);
 }
 
-/* `prepare(transaction, requests, responses)`: what procedures get, with the classes of two of these. */
+/* `prepare(transaction, requests, responses)`: the arguments of procedures, the last two as classes. */
 static mrb_value
 core_prepare(mrb_state *mrb, mrb_value self)
 {
@@ -195,7 +195,7 @@ core_prepare(mrb_state *mrb, mrb_value self)
   return mrb_nil_value();
 }
 
-/* `run_file(text, path)`: runs the text as the top level of that file. */
+/* `run_file(text, path)`: runs the text as the top level of a file. */
 static mrb_value
 core_run_file(mrb_state *mrb, mrb_value self)
 {
@@ -206,10 +206,10 @@ core_run_file(mrb_state *mrb, mrb_value self)
   return tokaido_run(mrb, tokaido_compile(mrb, RSTRING_PTR(text), (size_t)RSTRING_LEN(text), path));
 }
 
-/* Where what `compile` has made is kept: no method of Ruby's finds a variable of that name. */
+/* Where compiled files are kept: Ruby methods cannot find a variable with this name. */
 #define COMPILED (((tokaido_vm*)mrb->ud)->names[TOKAIDO_COMPILED])
 
-/* `compile(text, path)`: compiles a file, and gives the number that `run_compiled` knows it by. */
+/* `compile(text, path)`: compiles a file, and returns its number for `run_compiled`. */
 static mrb_value
 core_compile(mrb_state *mrb, mrb_value self)
 {
@@ -226,7 +226,7 @@ core_compile(mrb_state *mrb, mrb_value self)
   return mrb_int_value(mrb, RARRAY_LEN(kept) - 1);
 }
 
-/* Runs what was compiled under a number, as the top level of its file, which may be done any number of times. */
+/* Runs a compiled file by its number, as the top level of the file. It may be run any number of times. */
 mrb_value
 tokaido_run_compiled(mrb_state *mrb, mrb_value number)
 {
@@ -247,7 +247,7 @@ core_run_compiled(mrb_state *mrb, mrb_value self)
   return tokaido_run_compiled(mrb, number);
 }
 
-/* `remove_global(name)`: forgets a global variable. */
+/* `remove_global(name)`: removes a global variable. */
 static mrb_value
 core_remove_global(mrb_state *mrb, mrb_value self)
 {
@@ -258,7 +258,7 @@ core_remove_global(mrb_state *mrb, mrb_value self)
   return mrb_nil_value();
 }
 
-/* `remember(values)`: sets the global variables that tell of a match. */
+/* `remember(values)`: sets the global variables of a match. */
 static mrb_value
 core_remember(mrb_state *mrb, mrb_value self)
 {

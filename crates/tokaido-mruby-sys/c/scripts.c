@@ -1,5 +1,5 @@
-/* Scripts of mod_mruby's: the request that one answers, its output, and an answer that is nothing but that. What else
- * there is of them is ruby/apache/ of tokaido-ruby. */
+/* mod_mruby scripts: the request that a script answers, its output, and the fast path of answers that have only a
+ * body. The rest is in ruby/apache/ of tokaido-ruby. */
 #include "tokaido.h"
 #include <mruby/array.h>
 #include <mruby/class.h>
@@ -18,7 +18,7 @@ field(mrb_state *mrb, mrb_value visit, enum tokaido_name name)
   return mrb_iv_get(mrb, visit, vm_of(mrb)->names[name]);
 }
 
-/* `visit`: the request that is answered, or nil. */
+/* `visit`: the request that is being answered, or nil. */
 static mrb_value
 core_visit(mrb_state *mrb, mrb_value self)
 {
@@ -26,7 +26,7 @@ core_visit(mrb_state *mrb, mrb_value self)
   return vm_of(mrb)->visit;
 }
 
-/* `visit = visit`. A variable that no method of Ruby's finds keeps it from being collected. */
+/* `visit = visit`. A variable that Ruby methods cannot find keeps it from being collected. */
 static mrb_value
 core_set_visit(mrb_state *mrb, mrb_value self)
 {
@@ -47,7 +47,7 @@ apache_rputs(mrb_state *mrb, mrb_value self)
   bool is_open = !mrb_nil_p(visit) && mrb_nil_p(field(mrb, visit, TOKAIDO_FILTER)) &&
                  mrb_nil_p(field(mrb, visit, TOKAIDO_ANSWERED));
   if (!is_open) {
-    /* It says why that cannot be. */
+    /* It says why this is impossible. */
     mrb_funcall_argv(mrb, mrb_obj_value(vm_of(mrb)->visit_class), mrb_intern_lit(mrb, "refuse_output"), 0, NULL);
     mrb_raise(mrb, vm_of(mrb)->error_class, "there is no output now");
   }
@@ -57,7 +57,7 @@ apache_rputs(mrb_state *mrb, mrb_value self)
   return self;
 }
 
-/* Whether a script has set nothing of the answer but its body, or not even that. */
+/* Whether a script has set nothing of the answer except, perhaps, its body. */
 static bool
 is_plain(mrb_state *mrb, mrb_value visit)
 {
@@ -71,7 +71,7 @@ is_plain(mrb_state *mrb, mrb_value visit)
   return mrb_nil_p(body) || mrb_string_p(body);
 }
 
-/* Has a script answer, around which no phase stands: `ModMruby::Visit.answer` does the same for all others. */
+/* Answers with a script that is not surrounded by phases: `ModMruby::Visit.answer` does the same for all others. */
 mrb_value
 tokaido_answer_with(mrb_state *mrb, mrb_value script)
 {
@@ -80,7 +80,7 @@ tokaido_answer_with(mrb_state *mrb, mrb_value script)
   if (mrb_test(field(mrb, visits, TOKAIDO_HAS_PHASES)) || mrb_test(field(mrb, visits, TOKAIDO_HAS_GLOBALS))) {
     return mrb_funcall_argv(mrb, visits, mrb_intern_lit(mrb, "answer"), 1, &script);
   }
-  /* The arena holds it, until the request is answered. */
+  /* The arena holds it until the request is answered. */
   mrb_value visit = mrb_obj_value(mrb_obj_alloc(mrb, MRB_TT_OBJECT, vm->visit_class));
   mrb_iv_set(mrb, visit, vm->names[TOKAIDO_SCRIPT], script);
   vm->visit = visit;
@@ -92,7 +92,7 @@ tokaido_answer_with(mrb_state *mrb, mrb_value script)
   return mrb_funcall_argv(mrb, visit, mrb_intern_lit(mrb, "respond"), 0, NULL);
 }
 
-/* `prepare_scripts(visits, apache)`: the classes. */
+/* `prepare_scripts(visits, apache)`: the two classes. */
 static mrb_value
 core_prepare_scripts(mrb_state *mrb, mrb_value self)
 {

@@ -1,5 +1,5 @@
-/* What tokaido-ruby sees of mruby. Whatever may raise, which is a jump over frames of C, does so within a protected
- * call that begins and ends here: no jump crosses a frame of Rust. */
+/* What tokaido-ruby sees of mruby. Exceptions are jumps over C frames. Whatever may raise does so within a protected
+ * call that begins and ends here, so that no jump crosses a Rust frame. */
 #ifndef TOKAIDO_H
 #define TOKAIDO_H
 
@@ -9,7 +9,7 @@
 #include <mruby.h>
 #include "look.h"
 
-/* src/items.rs has the same. */
+/* The same as in src/items.rs. */
 enum tokaido_kind {
   TOKAIDO_NIL,
   TOKAIDO_FALSE,
@@ -21,11 +21,11 @@ enum tokaido_kind {
   TOKAIDO_ARRAY,
   /* `integer` pairs of key and value follow. */
   TOKAIDO_MAP,
-  /* A database, by its number. */
+  /* A database, given by its number. */
   TOKAIDO_DATABASE,
 };
 
-/* A value, or the beginning of one. */
+/* A value, or the head of one. */
 typedef struct tokaido_item {
   int32_t kind;
   int64_t integer;
@@ -34,31 +34,31 @@ typedef struct tokaido_item {
   size_t len;
 } tokaido_item;
 
-/* What C calls in Rust. None of these unwinds. */
+/* The callbacks of C in Rust. None of these unwinds. */
 typedef struct tokaido_calls {
-  /* Runs an operation of c/methods.c. Gives 0, and an answer that stays until the next call; else `answer` has the
-   * message of an error. */
+  /* Runs an operation of c/methods.c. Returns 0, and an answer that is valid until the next call; otherwise `answer`
+   * has the message of an error. */
   int (*native)(void *context, int32_t operation, int64_t self, const tokaido_item *arguments, size_t count,
                 const tokaido_item **answer);
-  /* Begins a value that is handed over item by item. */
+  /* Begins a value that is passed item by item. */
   void (*gather_begin)(void *context);
-  /* Takes the next item; gives 0, or 1 if it was too much. */
+  /* Takes the next item; returns 0, or 1 if it exceeds the limits. */
   int (*gather)(void *context, const tokaido_item *item);
 } tokaido_calls;
 
-/* What came of a call. src/vm.rs has the same. */
+/* The outcome of a call. src/vm.rs has the same. */
 enum tokaido_outcome {
   /* The result was gathered. */
   TOKAIDO_DONE,
   /* A report of the error was gathered: see `Tokaido::Core.report`. */
   TOKAIDO_RAISED,
-  /* There was an error, and none of it could be reported. */
+  /* There was an error that could not be reported. */
   TOKAIDO_UNREPORTED,
-  /* Nothing was run: more lines are wanted. */
+  /* Nothing was run: more lines are needed. */
   TOKAIDO_UNFINISHED,
 };
 
-/* Names that are looked for in each call, as symbols. c/vm.c has their texts. */
+/* Names that each call looks up, as symbols. c/vm.c has their texts. */
 enum tokaido_name {
   TOKAIDO_PROCEDURES,
   TOKAIDO_INITIALIZE,
@@ -79,43 +79,43 @@ enum tokaido_name {
   TOKAIDO_NAMES,
 };
 
-/* Sizes of small blocks of memory that are kept. */
+/* Number of size classes of small blocks that are kept. */
 #define TOKAIDO_BLOCK_CLASSES 16
 
 typedef struct tokaido_vm {
   mrb_state *mrb;
   const tokaido_calls *calls;
   void *context;
-  /* Bytes that the VM has, and may have. */
+  /* Bytes that the VM has allocated, and its limit. */
   size_t used, limit;
-  /* Blocks that were given back, by size, with the bytes of all of them. */
+  /* Freed blocks, by size class, and their total size in bytes. */
   struct tokaido_block *blocks[TOKAIDO_BLOCK_CLASSES];
   size_t kept_bytes;
-  /* It was refused memory a second time, after collecting. */
+  /* It was refused memory a second time, after collecting garbage. */
   bool is_refused;
-  /* It was refused memory, and collects. */
+  /* It was refused memory, and is collecting garbage. */
   bool is_collecting;
-  /* Nothing raises while the compiler runs, which could not take it. */
+  /* Nothing may raise while the compiler runs, which could not handle it. */
   bool is_compiling;
   mrb_value core;
-  /* The method of `core` that was called last, by the address of its name, and its symbol. */
+  /* The last method called on `core`, by the address of its name, and its symbol. */
   const char *method;
   mrb_sym method_symbol;
   struct RObject *stop;
-  /* The local variables of the lines that were typed, with how many values of theirs are on the stack; NULL before the
-   * first line. */
+  /* The local variables of the typed lines, and how many of their values are on the stack; NULL before the first line.
+   * */
   struct mrb_ccontext *lines;
   mrb_int kept;
-  /* The classes that C code makes objects of. */
+  /* The classes of objects that C code creates. */
   struct RClass *database_class, *error_class, *request_class, *response_class;
-  /* The class that has the `initialize` which does nothing. */
+  /* The class whose `initialize` does nothing. */
   struct RClass *basic_class;
   mrb_sym names[TOKAIDO_NAMES];
-  /* Of a VM for scripts of mod_mruby's: the class of what is known of a request, and the request that is answered, or
+  /* In a VM for mod_mruby scripts: the class of requests being answered, and the request that is being answered, or
    * nil. */
   struct RClass *visit_class;
   mrb_value visit;
-  /* The transaction that procedures get, or nil before it is told. */
+  /* The transaction that procedures get, or nil before it is set. */
   mrb_value transaction;
 } tokaido_vm;
 
@@ -126,16 +126,16 @@ tokaido_vm *tokaido_open(const tokaido_calls *calls, void *context, size_t limit
 void tokaido_close(tokaido_vm *vm);
 void tokaido_set_limit(tokaido_vm *vm, size_t limit);
 int tokaido_load(tokaido_vm *vm, const char *text, size_t len, const char *path);
-/* The name of the method stays where it is as long as the program. */
+/* The method's name must stay at its address as long as the program runs. */
 int tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *arguments, size_t count);
-/* Calls a procedure by its place; a handler is given the request and the response besides, and its answer is sent. */
+/* Calls a procedure by its index. A handler also gets the request and the response, and its answer is sent. */
 int tokaido_run_procedure(tokaido_vm *vm, size_t place, bool is_handler, const tokaido_item *arguments, size_t count);
-/* Has a script of mod_mruby's, by its place, answer a request. */
+/* Answers a request with a mod_mruby script, given by its index. */
 int tokaido_answer(tokaido_vm *vm, size_t place);
-/* Runs a line that was typed. Its local variables are there for the next one. What was gathered is a text that shows its
- * value. */
+/* Runs a typed line. The next line sees its local variables. The gathered value is a text that shows the line's value.
+ * */
 int tokaido_type(tokaido_vm *vm, const char *text, size_t len, const char *path);
-/* Whether a line has made a local variable of that name. */
+/* Whether a line has defined a local variable of this name. */
 bool tokaido_has_local(tokaido_vm *vm, const char *name);
 void tokaido_stop(tokaido_vm *vm);
 void tokaido_go_on(tokaido_vm *vm);
@@ -146,7 +146,7 @@ size_t tokaido_symbols(const tokaido_vm *vm);
 int tokaido_arena(const tokaido_vm *vm);
 size_t tokaido_live(tokaido_vm *vm);
 
-/* For the files of this folder. */
+/* For the files in this folder. */
 void tokaido_find_stack(void);
 void tokaido_free_blocks(tokaido_vm *vm);
 void tokaido_define(mrb_state *mrb);

@@ -15,7 +15,7 @@ static const char *const names[TOKAIDO_NAMES] = {
   "@headers_out", "@err_headers_out", "@filter", "@answered", "@has_phases", "@has_globals",
 };
 
-/* Has the VM's memory on its account while it runs. */
+/* Charges memory to the VM while it runs. */
 static tokaido_vm*
 enter(tokaido_vm *vm)
 {
@@ -33,7 +33,7 @@ define(mrb_state *mrb, void *data)
   tokaido_define(mrb);
   vm->basic_class = mrb->object_class;
   mrb_method_search_vm(mrb, &vm->basic_class, vm->names[TOKAIDO_INITIALIZE]);
-  /* Frozen, an exception is given no backtrace: to raise it takes no memory. */
+  /* A frozen exception gets no backtrace, so raising it takes no memory. */
   vm->stop = mrb_obj_ptr(mrb_exc_new_lit(mrb, vm->mrb->eException_class, "stopped"));
   mrb_gc_register(mrb, mrb_obj_value(vm->stop));
   mrb_obj_freeze(mrb, mrb_obj_value(vm->stop));
@@ -80,14 +80,14 @@ tokaido_close(tokaido_vm *vm)
   free(vm);
 }
 
-/* From here on it may have so many bytes of memory. */
+/* Limits the VM's memory to `limit` bytes from here on. */
 void
 tokaido_set_limit(tokaido_vm *vm, size_t limit)
 {
   vm->limit = limit;
 }
 
-/* Raises what the parser has found wrong, as PATH:LINE: MESSAGE. */
+/* Raises what the parser found wrong, as PATH:LINE: MESSAGE. */
 static void
 raise_syntax_error(mrb_state *mrb, struct mrb_parser_state *parser, const char *path)
 {
@@ -102,7 +102,7 @@ raise_syntax_error(mrb_state *mrb, struct mrb_parser_state *parser, const char *
   mrb_exc_raise(mrb, mrb_exc_new_str(mrb, E_SYNTAX_ERROR, message));
 }
 
-/* Compiles a file; raises if that cannot be done. */
+/* Compiles a file; raises if it cannot be compiled. */
 mrb_value
 tokaido_compile(mrb_state *mrb, const char *text, size_t len, const char *path)
 {
@@ -125,7 +125,7 @@ tokaido_compile(mrb_state *mrb, const char *text, size_t len, const char *path)
   return mrb_obj_value(procedure);
 }
 
-/* Runs what was compiled, as the top level of a file. */
+/* Runs compiled code as the top level of a file. */
 mrb_value
 tokaido_run(mrb_state *mrb, mrb_value compiled)
 {
@@ -168,7 +168,7 @@ call(mrb_state *mrb, void *data)
     mrb_ary_push(mrb, arguments, tokaido_build(mrb, &items));
   }
   tokaido_vm *vm = task->vm;
-  /* Most calls are of one method, whose name is at one place. */
+  /* Most calls are of one method, whose name has one address. */
   if (vm->method != task->method) {
     vm->method = task->method;
     vm->method_symbol = mrb_intern_cstr(mrb, task->method);
@@ -180,7 +180,7 @@ call(mrb_state *mrb, void *data)
   return mrb_nil_value();
 }
 
-/* An object of a class. One whose class has no `initialize` of its own is not asked for it. */
+/* Creates an object. If its class has no `initialize` of its own, it is not called. */
 static mrb_value
 make(mrb_state *mrb, struct RClass *class)
 {
@@ -191,7 +191,7 @@ make(mrb_state *mrb, struct RClass *class)
   return mrb_obj_value(mrb_obj_alloc(mrb, MRB_TT_OBJECT, class));
 }
 
-/* What `Tokaido::Core` has of a procedure that is called. What the call before has matched is forgotten. */
+/* The entry of `Tokaido::Core` for the called procedure. The matches of the previous call are forgotten. */
 static mrb_value
 begin(mrb_state *mrb, const task *task)
 {
@@ -201,7 +201,7 @@ begin(mrb_state *mrb, const task *task)
     mrb_funcall_argv(mrb, mrb_obj_value(mrb_class_get(mrb, "Regexp")), mrb_intern_lit(mrb, "remember"), 1, &nothing);
   }
   mrb_value procedures = mrb_iv_get(mrb, vm->core, vm->names[TOKAIDO_PROCEDURES]);
-  /* A procedure may have put anything there. */
+  /* A procedure may have replaced it by anything. */
   return mrb_array_p(procedures) ? mrb_ary_ref(mrb, procedures, (mrb_int)task->place) : mrb_nil_value();
 }
 
@@ -211,7 +211,7 @@ answer(mrb_state *mrb, void *data)
   return tokaido_answer_with(mrb, begin(mrb, data));
 }
 
-/* Calls a method of an object of its own. */
+/* Calls a method on a new object. */
 static mrb_value
 run_procedure(mrb_state *mrb, void *data)
 {
@@ -245,7 +245,7 @@ run_procedure(mrb_state *mrb, void *data)
   return mrb_nil_value();
 }
 
-/* Whether what was parsed breaks off: within a text, or where something has to follow. */
+/* Whether the parsed text is incomplete: it ends within a literal, or where something must follow. */
 static bool
 is_unfinished(const struct mrb_parser_state *parser)
 {
@@ -255,7 +255,7 @@ is_unfinished(const struct mrb_parser_state *parser)
   return message != NULL && strncmp(message, unexpected_end, sizeof(unexpected_end) - 1) == 0;
 }
 
-/* Compiles a line whose local variables are those of the lines before it, and its own; nil if it breaks off. */
+/* Compiles a line that sees its own local variables and those of earlier lines; nil if it is incomplete. */
 static mrb_value
 compile_line(mrb_state *mrb, task *task)
 {
@@ -278,7 +278,7 @@ compile_line(mrb_state *mrb, task *task)
   return procedure == NULL ? mrb_nil_value() : mrb_obj_value(procedure);
 }
 
-/* Runs a line where no method runs, so that its local variables stay at the bottom of the stack. */
+/* Runs a line while no method runs, so that its local variables stay at the bottom of the stack. */
 static mrb_value
 type(mrb_state *mrb, void *data)
 {
@@ -290,7 +290,7 @@ type(mrb_state *mrb, void *data)
   MRB_PROC_SET_TARGET_CLASS(procedure, mrb->object_class);
   mrb_vm_ci_target_class_set(mrb->c->ci, mrb->object_class);
   mrb_int locals = procedure->body.irep->nlocals;
-  /* Blocks of the lines before have these variables in common with it. */
+  /* Blocks of previous lines share these variables with it. */
   struct REnv *shared = mrb_vm_ci_env(mrb->c->cibase);
   if (shared != NULL && MRB_ENV_LEN(shared) < locals) MRB_ENV_SET_LEN(shared, locals);
   mrb_value result = mrb_vm_run(mrb, procedure, mrb_top_self(mrb), vm->kept);
@@ -317,7 +317,7 @@ report(mrb_state *mrb, void *data)
   return mrb_nil_value();
 }
 
-/* Does a part of a task; what it made is garbage afterwards. */
+/* Runs one part of a task; what it created is garbage afterwards. */
 static int
 run(tokaido_vm *vm, mrb_protect_error_func *body, task *task)
 {
@@ -330,7 +330,7 @@ run(tokaido_vm *vm, mrb_protect_error_func *body, task *task)
   task->raised = mrb_protect_error(mrb, body, task, &failed);
   if (failed) {
     outcome = TOKAIDO_UNREPORTED;
-    /* A VM that is to be stopped would only raise again. */
+    /* A VM that must stop would only raise again. */
     if (mrb->code_fetch_hook == NULL && mrb->c == mrb->root_c) {
       mrb_protect_error(mrb, report, task, &failed);
       if (!failed) outcome = TOKAIDO_RAISED;
@@ -366,7 +366,7 @@ tokaido_run_procedure(tokaido_vm *vm, size_t place, bool is_handler, const tokai
   return run(vm, run_procedure, &task);
 }
 
-/* Has a script of mod_mruby's answer. */
+/* Answers with a mod_mruby script. */
 int
 tokaido_answer(tokaido_vm *vm, size_t place)
 {
@@ -376,7 +376,7 @@ tokaido_answer(tokaido_vm *vm, size_t place)
   return outcome;
 }
 
-/* Runs a line that was typed. */
+/* Runs a typed line. */
 int
 tokaido_type(tokaido_vm *vm, const char *text, size_t len, const char *path)
 {
@@ -402,7 +402,7 @@ tokaido_is_refused(const tokaido_vm *vm)
   return vm->is_refused;
 }
 
-/* Whether the last call has left the VM as it was: not in the middle of a fiber. */
+/* Whether the last call left the VM as it was: not in the middle of a fiber. */
 bool
 tokaido_is_sound(const tokaido_vm *vm)
 {
@@ -415,7 +415,7 @@ tokaido_used(const tokaido_vm *vm)
   return vm->used;
 }
 
-/* Symbols, which are never freed. */
+/* The number of symbols, which are never freed. */
 size_t
 tokaido_symbols(const tokaido_vm *vm)
 {
@@ -428,7 +428,7 @@ tokaido_arena(const tokaido_vm *vm)
   return vm->mrb->gc.arena_idx;
 }
 
-/* Objects that a full collection leaves. */
+/* The number of objects that remain after a full collection. */
 size_t
 tokaido_live(tokaido_vm *vm)
 {

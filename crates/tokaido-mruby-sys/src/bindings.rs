@@ -16,7 +16,7 @@ pub const DONE: c_int = 0;
 pub const RAISED: c_int = 1;
 pub const UNFINISHED: c_int = 3;
 
-/// A value, or the beginning of one.
+/// A value, or the head of one.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
@@ -27,7 +27,7 @@ pub struct Item {
     pub len: usize,
 }
 
-/// What C calls in Rust. None of these may unwind.
+/// The callbacks of C. None of these may unwind.
 #[repr(C)]
 pub struct Calls {
     pub native: unsafe extern "C" fn(

@@ -1,7 +1,7 @@
-//! mruby, and the C functions through which `tokaido-ruby` uses it: `c/tokaido.h` says what each does.
+//! mruby, and the C functions through which `tokaido-ruby` uses it: `c/tokaido.h` describes each of them.
 //!
-//! What mruby raises is a jump over frames of C. Each of these functions that may raise does so within a protected
-//! call of its own, so that no jump crosses a frame of Rust.
+//! An exception in mruby is a jump over C frames. Each of these functions that may raise does so
+//! within its own protected call, so that no jump crosses a Rust frame.
 
 #![allow(missing_docs)]
 

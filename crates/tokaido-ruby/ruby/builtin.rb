@@ -1,8 +1,8 @@
-# Methods of mruby's own that are other ones here: safer, or more like Ruby's.
+# Replacements for some of mruby's own methods: safer, or closer to Ruby's.
 
 class Array
-  # Sorting works on the memory of the array itself, which the block could free by changing the array: so it works on a
-  # copy that nobody else has.
+  # Sorting works directly on the array's memory, which the block could free by changing the array.
+  # So this sorts a copy that nothing else refers to.
   in_place = instance_method(:sort!)
 
   define_method(:sort!) do |&block|
@@ -13,8 +13,8 @@ end
 module Kernel
   as_format = instance_method(:format)
 
-  # Works on a copy of the text: the `to_s` of an argument could change the text itself. It has memory of its own, so that
-  # nothing follows its end.
+  # Works on a copy of the text, since the `to_s` of an argument could change the text itself. The
+  # copy has memory of its own, so that nothing follows its end.
   define_method(:format) do |text, *arguments|
     as_format.bind(self).call("" + text, *arguments)
   end
@@ -30,7 +30,7 @@ class String
   end
 end
 
-# Numbers below those of more than 32 bits are made of two: mruby's own would divide by zero.
+# Random numbers below a limit of more than 32 bits take two draws: mruby's own would divide by zero.
 module Tokaido
   module Wide
     LIMIT = 1 << 31
@@ -77,10 +77,10 @@ class Integer
 
   def lcm(other) = self == 0 || other == 0 ? 0 : (self / gcd(other) * other).abs
 
-  # The bit at that place.
+  # The bit at index `place`.
   def [](place) = place < 0 ? 0 : place > 63 ? (self < 0 ? 1 : 0) : self >> place & 1
 
-  # The digits, the lowest first.
+  # The digits, lowest first.
   def digits(base = 10)
     raise ArgumentError, "a base is at least 2, this is #{base}" if base < 2
     raise ArgumentError, "a number below 0 has no digits" if self < 0
@@ -94,7 +94,7 @@ class Integer
 end
 
 class Range
-  # Every so many of a range of numbers.
+  # Every `by`-th value of a numeric range.
   def step(by = 1)
     return to_enum(:step, by) unless block_given?
     raise ArgumentError, "a step is more than 0, this is #{by}" unless by > 0
@@ -113,7 +113,7 @@ end
 class Hash
   alias __to_h to_h
 
-  # With a block, which gives pairs, as Ruby's.
+  # Like Ruby's, accepts a block that returns pairs.
   def to_h(&block)
     block ? to_a.to_h(&block) : __to_h
   end
@@ -125,13 +125,13 @@ module Enumerable
   alias __max max
   alias __min min
 
-  # With a number, as many of the largest, the largest first.
+  # With a number: that many of the largest, in descending order.
   def max_by(count = nil, &block)
     return __max_by(&block) unless count
     block ? sort_by(&block).reverse.first(count) : to_enum(:max_by, count)
   end
 
-  # With a number, as many of the smallest, the smallest first.
+  # With a number: that many of the smallest, in ascending order.
   def min_by(count = nil, &block)
     return __min_by(&block) unless count
     block ? sort_by(&block).first(count) : to_enum(:min_by, count)

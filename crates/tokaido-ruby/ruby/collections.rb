@@ -1,12 +1,12 @@
-# Hashes, lists, sets and sorted sets under a key of a database, as handles: they hold nothing but the key, and read and
-# write when they are asked to. They are the collections that commands of Redis work on.
+# Handles of hashes, lists, sets and sorted sets under a key of a database. They hold nothing but
+# the key, and read and write when used. The collections are those that Redis commands work on.
 
 module Tokaido
-  # What all of them have.
+  # The methods that all collections share.
   class Collection
     include Enumerable
 
-    # Elements that are read at a time: at first, and at most.
+    # Number of elements read at a time: at first, and at most.
     PAGE_FIRST = 4
     PAGE_MAX = 128
 
@@ -19,10 +19,10 @@ module Tokaido
     def empty? = size == 0
     def length = size
 
-    # Without an argument and a block, the number of elements.
+    # The number of elements, if there is no argument and no block.
     def count(*wanted, &block) = wanted.empty? && !block ? size : super
 
-    # Deletes it; tells whether it was there.
+    # Deletes the collection; returns whether it existed.
     def clear = @database.delete(@key)
 
     def inspect = "#<#{self.class.name.split("::").last} #{@key.inspect} of #{@database.name}>"
@@ -30,8 +30,8 @@ module Tokaido
 
     private
 
-    # Gives each element to the visitor, page after page, each behind the last element of the one before. The visitor
-    # may write: what it has written is seen from the next element on.
+    # Passes each element to the visitor, page by page; each page starts after the last element of
+    # the previous one. The visitor may write; what it has written is seen from the next element on.
     def each_page(visitor)
       size, last = PAGE_FIRST, nil
       while true
@@ -48,7 +48,7 @@ module Tokaido
     end
   end
 
-  # A hash. It need not be there: its first field makes it, and it goes with its last one.
+  # A hash. It need not exist: the first field creates it, and removing the last one deletes it.
   class StoredHash < Collection
     GET, HAS, COUNT, SET, ADD, DELETE, INCREMENT, INCREMENT_FLOAT, RANDOM, PAGE = *0..9
 
@@ -63,29 +63,29 @@ module Tokaido
       default.first
     end
 
-    # A hash of those fields that are there.
+    # A hash of those fields that exist.
     def get_many(fields) = fields.map { |field| [field, get(field)] }.reject { |_, value| value.nil? }.to_h
 
-    # Sets a field; tells whether it is new.
+    # Sets a field; returns whether it is new.
     def set(field, value) = @database.__hash(SET, @key, field, value)
 
     def []=(field, value)
       set(field, value)
     end
 
-    # Sets a field if there is none of that name; tells whether it has.
+    # Sets a field unless it exists; returns whether it was set.
     def add(field, value) = @database.__hash(ADD, @key, field, value)
-    # Tells whether there was one.
+    # Returns whether the field existed.
     def delete(field) = @database.__hash(DELETE, @key, field)
     def key?(field) = @database.__hash(HAS, @key, field)
     alias has_key? key?
     alias include? key?
     alias member? key?
     def size = @database.__hash(COUNT, @key)
-    # Adds to an integer in a field, and gives the new one.
+    # Adds to an integer in a field, and returns the new value.
     def increment(field, by = 1) = @database.__hash(INCREMENT, @key, field, by)
     def increment_float(field, by) = @database.__hash(INCREMENT_FLOAT, @key, field, by)
-    # A field that chance chooses, with its value.
+    # A random field and its value.
     def sample = @database.__hash(RANDOM, @key)
     def keys = map { |field, _| field }
     def values = map { |_, value| value }
@@ -102,13 +102,13 @@ module Tokaido
     end
   end
 
-  # A list. Its first item makes it, and it goes with its last one. Positions are as in an Array.
+  # A list. The first item creates it, and removing the last one deletes it. Positions are as in an Array.
   class StoredList < Collection
     COUNT, INDEX, PUSH, POP, SET, INSERT, REMOVE, TRIM, PAGE = *0..8
 
     def size = @database.__list(COUNT, @key)
 
-    # Puts items behind the last one.
+    # Appends items.
     def push(*items)
       items.each { |item| @database.__list(PUSH, @key, false, item) }
       self
@@ -118,7 +118,7 @@ module Tokaido
 
     def <<(item) = push(item)
 
-    # Puts items before the first one, in this order.
+    # Prepends items, in this order.
     def unshift(*items)
       items.reverse.each { |item| @database.__list(PUSH, @key, true, item) }
       self
@@ -126,11 +126,11 @@ module Tokaido
 
     alias prepend unshift
 
-    # Takes the last item, or the first one: nil if there is none.
+    # Removes the last or the first item and returns it; nil if there is none.
     def pop = @database.__list(POP, @key, false)
     def shift = @database.__list(POP, @key, true)
 
-    # The item of a position; or an array of those of a range, or of so many from a position on.
+    # The item at a position, or an array of the items in a range, or of `count` items from a position on.
     def [](at, count = nil)
       return slice_of(*bounds(at, count)) if count || at.is_a?(Range)
       place = place_of(at)
@@ -146,7 +146,7 @@ module Tokaido
       end
     end
 
-    # Puts an item before the one of a position, or, below 0, behind it.
+    # Inserts an item before the one at a position, or, if it is negative, after it.
     def insert(at, item)
       place = at < 0 ? size + at + 1 : at
       raise IndexError, "the list has no place #{at}" if place < 0
@@ -154,20 +154,20 @@ module Tokaido
       self
     end
 
-    # Takes the item of a position out.
+    # Removes the item at a position and returns it.
     def delete_at(at)
       place = place_of(at)
       place && @database.__list(REMOVE, @key, place)
     end
 
-    # Keeps the items of a range alone.
+    # Removes all items outside a range.
     def trim(range)
       first, last = bounds(range, nil)
       @database.__list(TRIM, @key, first, last)
       self
     end
 
-    # The position of the first item that is this one.
+    # The position of the first item that equals `item`.
     def index(*item, &block) = block ? find_index(&block) : @database.__list(INDEX, @key, *item)
 
     def last(count = nil)
@@ -195,7 +195,7 @@ module Tokaido
       place if place >= 0
     end
 
-    # Where a range, or so many from a position on, begin, and what stands behind their end.
+    # The start of a range, or of `count` items from a position on, and the position after its end.
     def bounds(at, count)
       all = size
       if at.is_a?(Range)
@@ -224,7 +224,7 @@ module Tokaido
       items
     end
 
-    # By positions: what the block takes out or puts in before the place where it is moves the others.
+    # Walks by position: if the block inserts or removes items before the current position, the others move.
     def walk(block, backward)
       size = PAGE_FIRST
       first, last = 0, self.size
@@ -248,7 +248,7 @@ module Tokaido
     end
   end
 
-  # A set. Its first member makes it, and it goes with its last one.
+  # A set. The first member creates it, and removing the last one deletes it.
   class StoredSet < Collection
     HAS, COUNT, ADD, REMOVE, POP, RANDOM, PAGE = *0..6
 
@@ -256,7 +256,7 @@ module Tokaido
     alias member? include?
     alias === include?
     def size = @database.__set(COUNT, @key)
-    # Tells whether it is new.
+    # Adds a member; returns whether it is new.
     def add(member) = @database.__set(ADD, @key, member)
 
     def <<(member)
@@ -264,18 +264,18 @@ module Tokaido
       self
     end
 
-    # Tells whether it was there.
+    # Removes a member; returns whether it existed.
     def delete(member) = @database.__set(REMOVE, @key, member)
-    # Takes a member out that chance chooses.
+    # Removes a random member and returns it.
     def pop = @database.__set(POP, @key)
     def sample = @database.__set(RANDOM, @key)
 
-    # Arrays of what this and another set, or array, have together, in common, or what this has alone.
+    # Arrays: the union with another set or array, the intersection, and the difference.
     def |(other) = to_a | other.to_a
     def &(other) = select { |member| other.include?(member) }
     def -(other) = reject { |member| other.include?(member) }
 
-    # Makes it a set of just these members.
+    # Replaces all members.
     def replace(members)
       members = members.to_a
       clear
@@ -289,7 +289,7 @@ module Tokaido
     end
   end
 
-  # A sorted set: members in the order of their scores, and of their bytes where those are equal.
+  # A sorted set: members ordered by score, and by their bytes where scores are equal.
   class StoredSortedSet < Collection
     SCORE, RANK, COUNT, COUNT_IN, RANDOM, ADD, INCREMENT, REMOVE, POP, REMOVE_IN, PAGE = *0..10
 
@@ -297,26 +297,26 @@ module Tokaido
     alias [] score
     def include?(member) = !score(member).nil?
     alias member? include?
-    # How many members stand before it, from the lowest score on, or from the highest one.
+    # The number of members before this one, starting from the lowest score or from the highest.
     def rank(member, reverse: false) = @database.__sorted_set(RANK, @key, member, reverse)
     def size = @database.__sorted_set(COUNT, @key)
-    # Gives a member a score; tells whether it is new.
+    # Sets the score of a member; returns whether it is new.
     def add(member, score) = @database.__sorted_set(ADD, @key, member, score)
 
     def []=(member, score)
       add(member, score)
     end
 
-    # Adds to the score of a member, and gives the new one.
+    # Adds to the score of a member, and returns the new score.
     def increment(member, by = 1) = @database.__sorted_set(INCREMENT, @key, member, by)
-    # Tells whether it was there.
+    # Removes a member; returns whether it existed.
     def delete(member) = @database.__sorted_set(REMOVE, @key, member)
-    # Takes out the member with the lowest score, or with the highest one: a pair of member and score.
+    # Removes the member with the lowest or the highest score and returns it: a pair of member and score.
     def pop_min = @database.__sorted_set(POP, @key, false)
     def pop_max = @database.__sorted_set(POP, @key, true)
     def sample = @database.__sorted_set(RANDOM, @key)
 
-    # The members of a range of scores with these, as an Enumerable of pairs.
+    # The members with scores in a range, as an Enumerable of pairs of member and score.
     def scan(from: nil, after: nil, to: nil, before: nil, reverse: false)
       ScoreRange.new(@database, @key, from, after, to, before, reverse)
     end
@@ -333,7 +333,7 @@ module Tokaido
       self
     end
 
-    # So many with the highest scores, the highest first.
+    # The `count` members with the highest scores, in descending order.
     def top(count) = scan(reverse: true).first(count)
     def members = map { |member, _| member }
     def to_h(&block) = block ? super : to_a.to_h
@@ -349,10 +349,10 @@ module Tokaido
       @reverse = reverse ? true : false
     end
 
-    # Counted, and not gone through.
+    # Counted without iterating.
     def size = @database.__sorted_set(StoredSortedSet::COUNT_IN, @key, *@bounds)
 
-    # Removes the members of the range; gives how many there were.
+    # Removes the members of the range; returns their number.
     def clear = @database.__sorted_set(StoredSortedSet::REMOVE_IN, @key, *@bounds)
 
     def each(&block)
@@ -364,7 +364,7 @@ module Tokaido
   end
 
   class Database
-    # What is under a key, as a handle that need not be there yet.
+    # The collection under a key, as a handle; it need not exist yet.
     def hash_at(key) = StoredHash.new(self, key)
     def list_at(key) = StoredList.new(self, key)
     def set_at(key) = StoredSet.new(self, key)

@@ -1,8 +1,8 @@
-# What C and Rust call: what procedures need beside their own methods, and reports of errors. The methods of
-# `Tokaido::Core` that are not here are in C.
+# What C and Rust call, what procedures need besides their own methods, and error reports. The
+# methods of `Tokaido::Core` that are not here are in C.
 
 module Tokaido
-  # What a procedure says no with: `refuse "sold out", code: "SOLD_OUT", status: 409`.
+  # A refusal by a procedure: `refuse "sold out", code: "SOLD_OUT", status: 409`.
   class Refusal < StandardError
     attr_reader :code, :status
 
@@ -16,16 +16,16 @@ module Tokaido
   module Core
     # By number: the class and the method.
     @procedures = []
-    # Those that answer no route, by name, with their mode.
+    # The procedures without a route, by name, with their mode.
     @named = {}
     # Names of the modules that are being loaded, outermost first.
     @loading = []
-    # Names of modules that were loaded, or could not be, with what was wrong.
+    # Names of the modules that were loaded, or failed to load, with the error.
     @loaded = {}
 
     class << self
-      # Calls a procedure from within another one. Of one that may write, all happens, or nothing: if it fails, so does
-      # the transaction, even where the error is rescued.
+      # Calls a procedure from within another one. If it may write, either all of its writes happen
+      # or none: if it fails, so does the transaction, even if the error is rescued.
       def call_nested(name, arguments)
         owner, method, mode = @named[name]
         return call_other(name, arguments) unless owner
@@ -38,7 +38,7 @@ module Tokaido
         end
       end
 
-      # Answers with what a handler has returned, if that is no string.
+      # Answers with what a handler returned, unless it is a string.
       def respond_with(response, body)
         case body
         when nil then respond(response.status, "")
@@ -49,7 +49,7 @@ module Tokaido
         end
       end
 
-      # Notes a procedure of the file that is being loaded.
+      # Registers a procedure of the file that is being loaded.
       def declare(owner, method, name, mode, verb, pattern)
         here = @loading.last or raise Tokaido::Error, "procedures are declared while their file is loaded"
         _, line = owner.instance_method(method).source_location
@@ -59,7 +59,7 @@ module Tokaido
         method
       end
 
-      # Loads a module, unless that has been done; gives whether it was loaded by this.
+      # Loads a module unless it is loaded already; returns whether this call loaded it.
       def load_module(name)
         if @loaded.key?(name)
           wrong = @loaded[name]
@@ -82,25 +82,25 @@ module Tokaido
         true
       end
 
-      # After a file was stopped from outside, in the middle of which nothing of it could run.
+      # For a file that was stopped from outside, so that none of its own code could run any more.
       def abandon
         @loading.each { |name| @loaded[name] = "loading it was stopped" }
         @loading.clear
         nil
       end
 
-      # How many procedures there are.
+      # The number of procedures.
       def declared
         @procedures.size
       end
 
-      # Forgets procedures, those at these places, that have not been taken.
+      # Keeps only the procedures at these indexes, and forgets the others.
       def keep(places)
         @procedures = places.map { |place| @procedures[place] }
         nil
       end
 
-      # What Rust tells of an error.
+      # The report of an error for Rust.
       def report(error)
         trace = user_trace(error)
         report = { "message" => describe(error, trace), "traceback" => trace.join("\n") }
@@ -116,7 +116,7 @@ module Tokaido
         report
       end
 
-      # What has another form, for those that take strings, numbers, arrays and hashes.
+      # Converts other objects, for receivers of strings, numbers, arrays and hashes.
       def plain(value)
         case value
         when Range, Scan, Enumerator, Set then value.to_a
@@ -143,25 +143,25 @@ module Tokaido
         (error.backtrace || []).reject { |line| line.start_with?("(tokaido)") || line.start_with?("(unknown)") }
       end
 
-      # The message with the place where it was raised, unless it says that itself.
+      # The message with the place where it was raised, unless the message contains it.
       def describe(error, trace = user_trace(error))
         message = error.message.to_s
         return message if error.is_a?(Refusal) || error.is_a?(SyntaxError)
         name = error.is_a?(Tokaido::Error) || error.instance_of?(RuntimeError) ? "" : " (#{error.class})"
         place = trace.first
-        # What follows the line is the method: `hits.rb:3:in count`.
+        # The method follows the line: `hits.rb:3:in count`.
         place = place.split(":in ").first if place
         place ? "#{place}: #{message}#{name}" : "#{message}#{name}"
       end
     end
 
-    # Databases by the name that they were asked for.
+    # Databases by the name under which they were opened.
     DATABASES = {}
   end
 end
 
 module Kernel
-  # Loads another procedure file: `require "shop/prices"`. What the product has itself is there already.
+  # Loads another procedure file: `require "shop/prices"`. The product's own libraries are loaded already.
   def require(name)
     return false if %w[tokaido json set].include?(name)
     Tokaido::Core.load_module(name.delete_suffix(".rb").tr("/", "."))

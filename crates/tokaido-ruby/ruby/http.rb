@@ -1,11 +1,11 @@
-# What a handler gets beside the transaction.
+# What a handler gets in addition to the transaction.
 
 module Tokaido
-  # Texts by name, where a name may be given as a symbol.
+  # Texts by name; a name may be a symbol.
   class Fields
     include Enumerable
 
-    # Of a name that comes twice, the values are joined, or the last one counts.
+    # If a name occurs twice, the values are joined, or the last one counts.
     def initialize(pairs, separator = nil)
       @texts = {}
       pairs.each do |name, value|
@@ -36,15 +36,15 @@ module Tokaido
     def method = Core.request_field(0)
     # The path as sent, without the query.
     def path = Core.request_field(1)
-    # What stands behind the question mark.
+    # The part after the question mark.
     def query_string = Core.request_field(2)
     # The whole body.
     def body = Core.request_field(3)
-    # What the route's `:name` and `*name` stand for.
+    # The values of the route's `:name` and `*name`.
     def params = @params ||= Fields.new(Core.request_pairs(0))
-    # The query, decoded; of a name that comes twice, the last.
+    # The decoded query; if a name occurs twice, the last value.
     def query = @query ||= Fields.new(Core.request_pairs(1))
-    # The headers, their names in lower case.
+    # The headers, with their names in lower case.
     def headers = @headers ||= Fields.new(Core.request_pairs(2), ", ")
 
     # The body, decoded from JSON.

@@ -1,7 +1,7 @@
 # How a file declares its procedures.
 
 module Tokaido
-  # The class that classes of procedures inherit from:
+  # The base class of procedure classes:
   #
   #   class Hits < Tokaido::Procedures
   #     write def count(tx, page) = tx[:hits].increment(page)
@@ -10,13 +10,13 @@ module Tokaido
   # Each call has an object of its own.
   class Procedures
     class << self
-      # Makes methods procedures that read.
+      # Makes methods read procedures.
       def read(*names)
         names.each { |name| Core.declare(self, name, name.to_s, "read", nil, nil) }
         names.size > 1 ? names : names.first
       end
 
-      # Makes methods procedures that may write.
+      # Makes methods write procedures.
       def write(*names)
         names.each { |name| Core.declare(self, name, name.to_s, "write", nil, nil) }
         names.size > 1 ? names : names.first
@@ -47,7 +47,7 @@ module Tokaido
 
     private
 
-    # Ends the procedure: its caller is told the message, and nothing of it remains.
+    # Ends the procedure: its caller gets the message, and all of its changes are undone.
     def refuse(message, code: nil, status: nil)
       raise Refusal.new(message, code: code, status: status)
     end

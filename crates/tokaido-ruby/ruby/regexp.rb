@@ -1,4 +1,4 @@
-# Regular expressions: Ruby's classes over PCRE2. Places are counted in bytes within, and in characters outside.
+# Regular expressions: Ruby's classes over PCRE2. Positions are bytes internally, and characters in the API.
 
 class RegexpError < StandardError
 end
@@ -8,17 +8,17 @@ class Regexp
   EXTENDED = 2
   MULTILINE = 4
 
-  # Expressions of literals that are kept; one more, and they are made anew.
+  # Maximum number of literals whose expressions are kept; beyond it, they are compiled again.
   KEPT_MAX = 500
 
-  # What the global variables of a match are where there was none.
+  # The values of the match's global variables when there is no match.
   NOTHING = Array.new(14).freeze
 
   @kept = {}
   @is_remembered = false
 
   class << self
-    # What a literal stands for: the same object for the same text.
+    # The expression of a literal: the same object for the same text.
     def compile(source, options = nil, _encoding = nil)
       return source if source.is_a?(Regexp)
       key = options ? "#{options}/#{source}" : "/#{source}"
@@ -46,7 +46,7 @@ class Regexp
       group && $~ ? $~[group] : $~
     end
 
-    # Sets `$~`, `$1` and their like.
+    # Sets `$~`, `$1` and so on.
     def remember(match)
       return match unless match || @is_remembered
       Tokaido::Core.remember(match ? match.__globals : NOTHING)
@@ -54,7 +54,7 @@ class Regexp
       match
     end
 
-    # The expression that a pattern stands for.
+    # The expression for a pattern.
     def __of(pattern)
       return pattern if pattern.is_a?(Regexp)
       raise TypeError, "a pattern is a Regexp or a String, this is #{pattern.class}" unless pattern.is_a?(String)
@@ -120,7 +120,7 @@ class Regexp
 
   def inspect = "/#{@source}/#{letters}"
 
-  # The numbers of the groups of a name.
+  # The numbers of the groups with a name.
   def __groups_of(name)
     numbers = @names.select { |known, _| known == name }.map { |_, number| number }
     raise IndexError, "undefined group name reference: #{name}" if numbers.empty?
@@ -129,13 +129,13 @@ class Regexp
 
   def __names = @names
 
-  # The first match at that byte or behind it.
+  # The first match at or after a byte offset.
   def __match(text, at)
     offsets = at && search(text, at)
     offsets && MatchData.new(self, text, offsets)
   end
 
-  # Calls the block with one match after the other.
+  # Calls the block with each match in turn.
   def __each_match(text)
     at = 0
     while at <= text.bytesize && (match = __match(text, at))
@@ -165,7 +165,7 @@ class Regexp
   end
 
   def prepare
-    # The ends of lines are those of Ruby, and bytes that are no UTF-8 match nothing.
+    # Line ends are as in Ruby, and invalid UTF-8 matches nothing.
     flags = "mU#{"i" if @options & 1 != 0}#{"x" if @options & 2 != 0}#{"s" if @options & 4 != 0}"
     @number, @count, @names = Tokaido::Core.regexp_compile(@source, flags)
   rescue Tokaido::Error => error
@@ -174,7 +174,7 @@ class Regexp
 
   def search(text, at)
     found = Tokaido::Core.regexp_search(@number, text, at)
-    # It was freed for others, and so is made anew.
+    # It was freed in favour of others, so it is compiled again.
     while found == false
       prepare
       found = Tokaido::Core.regexp_search(@number, text, at)
@@ -243,7 +243,7 @@ class MatchData
     [self, to_s, pre_match, post_match, groups.compact.last] + Array.new(9) { |i| groups[i] }
   end
 
-  # What a replacement says, with the groups that it names.
+  # Expands the group references in a replacement.
   def __expand(replacement)
     return replacement unless replacement.include?("\\")
     expanded = ""
@@ -402,14 +402,14 @@ class String
     match ? [match.pre_match, match.to_s, match.post_match] : [dup, "", ""]
   end
 
-  # How many bytes the character at that byte has.
+  # The number of bytes of the character at a byte offset.
   def __width(at)
     byte = getbyte(at)
     return 1 if byte.nil? || byte < 0xc0
     byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4
   end
 
-  # The byte at which that character is; nil if it is outside.
+  # The byte offset of a character; nil if it is out of range.
   def __byte_place(at)
     return 0 if at == 0
     at += size if at < 0

@@ -1,5 +1,5 @@
-# What scripts of `tokaido run` and the shell have beside what procedures have: transactions of their own, standard
-# output in place of the log, and `exit`.
+# What scripts of `tokaido run` and the shell have in addition to what procedures have: their own
+# transactions, standard output in place of the log, and `exit`.
 
 class SystemExit < Exception
   attr_reader :status
@@ -11,8 +11,8 @@ class SystemExit < Exception
 end
 
 module Tokaido
-  # Calls the block with a transaction, which is committed and durable when this returns what the block gives. An
-  # error, `break` or `throw` out of the block undoes it.
+  # Calls the block with a transaction, which is committed and durable when this returns the block's
+  # result. An error, `break` or `throw` out of the block rolls it back.
   def self.transact
     raise ArgumentError, "Tokaido.transact takes a block" unless block_given?
     while true
@@ -25,12 +25,12 @@ module Tokaido
       ensure
         Core.roll_back unless is_done
       end
-      # Else another writer was faster, and it is done again.
+      # Otherwise it conflicted with another writer, and is repeated.
       return result if Core.commit
     end
   end
 
-  # Calls the block with a transaction that reads what is committed now.
+  # Calls the block with a read transaction on what is committed now.
   def self.snapshot
     raise ArgumentError, "Tokaido.snapshot takes a block" unless block_given?
     Core.begin_transaction(false)
@@ -57,12 +57,12 @@ module Tokaido
       nil
     end
 
-    # What the shell shows of a line's value: as Ruby writes it, and as `puts` writes it, or nil if there is nothing.
+    # What the shell shows for a line's value: in the form of `inspect`, and of `puts`, or nil if there is nothing.
     def shown(value)
       [value.inspect.to_s, value.nil? ? nil : lines_of(value).chomp]
     end
 
-    # What `puts` writes of a value.
+    # What `puts` writes for a value.
     def lines_of(value)
       return value.map { |one| lines_of(one) }.join if value.is_a?(Array)
       text = value.to_s
@@ -91,12 +91,12 @@ module Kernel
     print(format(text, *arguments))
   end
 
-  # Sends a command to the server that the shell is connected to, and gives its reply.
+  # Sends a command to the server that the shell is connected to, and returns its reply.
   def command(*arguments)
     Tokaido::Core.command(arguments)
   end
 
-  # Writes to the standard error.
+  # Writes to standard error.
   def warn(*values)
     Tokaido::Core.print(Tokaido::Core.lines_of(values), true) unless values.empty?
     nil
@@ -109,7 +109,7 @@ module Kernel
     raise SystemExit.new(status)
   end
 
-  # Says why, and ends the script with the status 1.
+  # Prints the reason, and ends the script with status 1.
   def abort(message = nil)
     warn(message) if message
     exit(1)

@@ -1,13 +1,13 @@
-# Streams under a key of a database, as handles, and the groups of consumers that share their entries out.
+# Handles of streams under a key of a database, and the consumer groups that share their entries.
 
 module Tokaido
-  # A stream: entries of fields with values, in the order of their ids, which only grow. An id is a time in ms and a
-  # number, as "1700000000000-0"; without the number it is the first one of its time. It stays without entries until it is
-  # deleted.
+  # A stream: entries of fields with values, ordered by their ids, which only increase. An id is a
+  # time in ms and a sequence number, such as "1700000000000-0"; without the number it is the first
+  # one of its time. A stream without entries remains until it is deleted.
   class StoredStream < Collection
     COUNT, LAST_ID, GET, PAGE, ADD, DELETE, TRIM = *0..6
 
-    # Adds an entry behind all others, and gives its id.
+    # Appends an entry, and returns its id.
     def add(fields, id: nil, max_count: nil, min_id: nil)
       raise ArgumentError, "an entry has one field or more" if fields.empty?
       given = fields.to_h.to_a.flatten(1)
@@ -20,12 +20,12 @@ module Tokaido
     def get(id) = @database.__stream([GET, @key, id])
     alias [] get
     def size = @database.__stream([COUNT, @key])
-    # The largest id that an entry ever had, also one that was deleted; nil if there is no stream.
+    # The largest id that any entry ever had, even if it was deleted; nil if there is no stream.
     def last_id = @database.__stream([LAST_ID, @key])
-    # Tells whether there was one.
+    # Deletes an entry; returns whether it existed.
     def delete(id) = @database.__stream([DELETE, @key, id])
 
-    # Deletes the first entries, until only so many are left, or those before an id; gives how many they were.
+    # Deletes the first entries, all but `max_count` or those before `min_id`; returns their number.
     def trim(max_count: nil, min_id: nil)
       all = 0
       while true
@@ -35,7 +35,7 @@ module Tokaido
       end
     end
 
-    # The entries of a range of ids, as an Enumerable of pairs of an id and the fields.
+    # The entries in a range of ids, as an Enumerable of pairs of id and fields.
     def scan(from: nil, after: nil, to: nil, before: nil, reverse: false)
       EntryRange.new(@database, @key, from, after, to, before, reverse)
     end
@@ -52,7 +52,7 @@ module Tokaido
       self
     end
 
-    # A group of consumers, which need not be there.
+    # A consumer group, which need not exist.
     def group(name) = StreamGroup.new(@database, @key, name)
   end
 
@@ -64,14 +64,14 @@ module Tokaido
       @reverse = reverse ? true : false
     end
 
-    # Gone through.
+    # Counted by iterating.
     def size
       found = 0
       each { found += 1 }
       found
     end
 
-    # Deletes the entries of the range; gives how many there were.
+    # Deletes the entries of the range; returns their number.
     def clear
       deleted = 0
       each { |id, _| deleted += 1 if @database.__stream([StoredStream::DELETE, @key, id]) }
@@ -92,13 +92,13 @@ module Tokaido
     end
   end
 
-  # What a consumer has been given and has not acknowledged.
+  # An entry that was delivered to a consumer and not acknowledged.
   PendingEntry = Struct.new(:id, :consumer, :idle_ms, :deliveries)
 
-  # How much is pending, behind which id entries are new, and how much is pending of each consumer.
+  # The number of pending entries, the id after which entries are new, and the number of pending entries per consumer.
   GroupSummary = Struct.new(:pending, :last_id, :consumers)
 
-  # A group of consumers, which share the entries of a stream out.
+  # A consumer group, which shares the entries of a stream among its consumers.
   class StreamGroup
     EXISTS, PENDING, SUMMARY, CREATE, DESTROY, READ, ACKNOWLEDGE, CLAIM = *10..17
 
@@ -109,20 +109,20 @@ module Tokaido
     end
 
     def exists? = @database.__stream([EXISTS, @key, @name])
-    # Makes it, and the stream if there is none. Its new entries are those behind an id, or behind all that there are now.
-    # Tells whether it is new.
+    # Creates it, and the stream if there is none. Its new entries are those after an id, or after
+    # all that exist now. Returns whether it is new.
     def create(after: nil) = @database.__stream([CREATE, @key, @name, after])
-    # Tells whether there was one.
+    # Deletes the group; returns whether it existed.
     def destroy = @database.__stream([DESTROY, @key, @name])
-    # Delivers up to so many new entries to a consumer: pairs of an id and the fields.
+    # Delivers up to `count` new entries to a consumer: pairs of id and fields.
     def read(consumer, count = 1) = @database.__stream([READ, @key, @name, consumer, count])
-    # An entry is no longer pending; tells whether it was.
+    # Removes an entry from the pending ones; returns whether it was pending.
     def acknowledge(id) = @database.__stream([ACKNOWLEDGE, @key, @name, id])
 
-    # Gives a consumer an entry that was delivered so many ms ago or longer: its fields, or nil.
+    # Reassigns to a consumer an entry that was delivered at least `idle_ms` ago: its fields, or nil.
     def claim(consumer, id, idle_ms: 0) = @database.__stream([CLAIM, @key, @name, consumer, id, idle_ms])
 
-    # What is pending in a range of ids, of one consumer or of all.
+    # The pending entries in a range of ids, of one consumer or of all.
     def pending(consumer: nil, idle_ms: 0, limit: nil, from: nil, after: nil, to: nil, before: nil)
       bounds = Core.id_bounds(from, after, to, before)
       rows = @database.__stream([PENDING, @key, @name, consumer, idle_ms, limit, *bounds])
@@ -135,7 +135,7 @@ module Tokaido
   end
 
   module Core
-    # A range of ids: its ends, each with whether it is left out.
+    # A range of ids: its ends, each with whether it is excluded.
     def self.id_bounds(from, after, to, before)
       raise ArgumentError, "a range begins at `from:` or behind `after:`" if from && after
       raise ArgumentError, "a range ends with `to:` or in front of `before:`" if to && before

@@ -9,7 +9,7 @@ module Tokaido
 
     alias database []
 
-    # Deletes a database with all of its records; tells whether it was there.
+    # Deletes a database with all its records; returns whether it existed.
     def drop_database(name)
       Core::DATABASES.clear
       Core.drop(name)
@@ -24,12 +24,12 @@ module Tokaido
       Core.writable
     end
 
-    # Runs a command of Redis's in this transaction: `tx.command(:hset, "h", "field", 1)`.
+    # Runs a Redis command in this transaction: `tx.command(:hset, "h", "field", 1)`.
     def command(*arguments)
       Core.command(arguments)
     end
 
-    # Calls another procedure in this transaction, of whatever language, and gives its result: `tx.call("shop.buy", "fan")`.
+    # Calls another procedure in this transaction, in any language, and returns its result: `tx.call("shop.buy", "fan")`.
     def call(name, *arguments)
       Core.call_nested(name.to_s, arguments)
     end
@@ -43,7 +43,7 @@ module Tokaido
     def open(name)
       database, is_there = Core.open(name)
       database.instance_variable_set(:@name, name.to_s.freeze)
-      # One that is not there yet is looked for again: its number may go to another one.
+      # One that does not exist yet is looked up again: its number may be given to another one.
       Core::DATABASES[name] = database if is_there
       database
     end
@@ -74,17 +74,17 @@ module Tokaido
       value
     end
 
-    # Puts a value if there is none under the key; tells whether it has.
+    # Puts a value unless the key exists; returns whether it was put.
     def add(key, value, ttl_ms: nil, expires_at_ms: nil, flags: 0)
       __put_with(key, value, ttl_ms, expires_at_ms, flags, "absent")
     end
 
-    # Puts a value if there is one under the key; tells whether it has.
+    # Puts a value if the key exists; returns whether it was put.
     def replace(key, value, ttl_ms: nil, expires_at_ms: nil, flags: 0)
       __put_with(key, value, ttl_ms, expires_at_ms, flags, "present")
     end
 
-    # The value under a key, or what the block gives, or the default; without either it is an error.
+    # The value under a key, or the result of the block, or the default; without either it raises an error.
     def fetch(key, *default)
       value = get(key)
       return value unless value.nil?
@@ -93,18 +93,18 @@ module Tokaido
       default.first
     end
 
-    # Lets a record expire after so many milliseconds; tells whether there is one.
+    # Makes a record expire after `ttl_ms` milliseconds; returns whether it exists.
     def expire(key, ttl_ms)
       raise TypeError, "ttl_ms is a number, this is #{ttl_ms.class}" unless ttl_ms.is_a?(Numeric)
       __expire(key, ttl_ms)
     end
 
-    # Takes the expiry of a record away; tells whether there is a record.
+    # Removes the expiry of a record; returns whether the record exists.
     def persist(key)
       __expire(key, nil)
     end
 
-    # Milliseconds until a record expires: nil without one, Float::INFINITY if it never does.
+    # Milliseconds until a record expires: nil if there is none, Float::INFINITY if it never does.
     def ttl(key)
       found = __record(key)
       return nil unless found
@@ -112,22 +112,22 @@ module Tokaido
       at ? at - Core.now : Float::INFINITY
     end
 
-    # How many records there are, as of the last commit.
+    # The number of records, as of the last commit.
     def count
       __statistics[0]
     end
 
-    # Bytes of keys and values.
+    # Number of bytes of keys and values.
     def size
       __statistics[1]
     end
 
-    # The records in the order of their keys: all, those with a prefix, or those of a range.
+    # The records in key order: all, those with a prefix, or those in a range.
     def scan(prefix = nil, from: nil, after: nil, to: nil, before: nil, reverse: false, limit: nil)
       Scan.new(self, prefix, from, after, to, before, reverse, limit, false)
     end
 
-    # As `scan`, the keys alone.
+    # Like `scan`, but only the keys.
     def keys(prefix = nil, from: nil, after: nil, to: nil, before: nil, reverse: false, limit: nil)
       Scan.new(self, prefix, from, after, to, before, reverse, limit, true)
     end
@@ -144,12 +144,12 @@ module Tokaido
     alias to_s inspect
   end
 
-  # A scan: an Enumerable of pairs of key and value, or of keys. It holds nothing open, and goes on from the key where
-  # it was, so that the block may write.
+  # A scan: an Enumerable of pairs of key and value, or of keys. It keeps nothing open, and resumes
+  # after the last key, so that the block may write.
   class Scan
     include Enumerable
 
-    # Entries that are read at a time: at first, and at most.
+    # Number of entries read at a time: at first, and at most.
     PAGE_FIRST = 2
     PAGE_MAX = 64
 
@@ -178,7 +178,7 @@ module Tokaido
           taken += 1
           last = @keys_only ? entry : entry[0]
           yield entry
-          # The block has written, so the rest of the page may no longer be what the database has.
+          # The block has written, so the rest of the page may be outdated.
           break if writes != Core.writes
         end
         left -= taken if left
@@ -187,7 +187,7 @@ module Tokaido
       end
     end
 
-    # The keys in the other order.
+    # The same in reverse order.
     def reverse_each(&block)
       copy = dup
       copy.instance_variable_set(:@reverse, !@reverse)
@@ -200,7 +200,7 @@ module Tokaido
 
     private
 
-    # The range that is left behind the key that came last.
+    # The range that remains after the last key.
     def range_after(last)
       return [@low, @low_included, @high, @high_included] unless last
       @reverse ? [@low, @low_included, last, false] : [last, false, @high, @high_included]

@@ -1,4 +1,4 @@
-//! Procedures that a procedure calls, of its own language or of another one.
+//! Calls from one procedure to another, in the same language or a different one.
 
 use tokaido_script::{Fault, Value, check_arguments};
 
@@ -7,8 +7,8 @@ use crate::{
     items::Argument,
 };
 
-/// Calls a procedure of another language: its name and the arguments were gathered. Answers true and the result, or
-/// false, a message, a code and a status.
+/// Calls a procedure of another language, whose name and arguments were gathered. Answers true and
+/// the result, or false, a message, a code and a status.
 pub(crate) fn elsewhere(context: &mut Context) -> Result<(), Fault> {
     let Value::Array(mut arguments) = context.gathering.take() else { return Ok(()) };
     if arguments.is_empty() {
@@ -35,7 +35,7 @@ pub(crate) fn elsewhere(context: &mut Context) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Notes that a procedure of this virtual machine that may write has failed: the transaction of its caller fails with it.
+/// Notes that a writing procedure of this VM has failed, so that the transaction of its caller fails with it.
 pub(crate) fn failed(context: &mut Context, arguments: &[Argument<'_>]) -> Result<(), Fault> {
     let message = arguments[0].text("a message")?;
     context.poison(String::from_utf8_lossy(&message).into_owned());

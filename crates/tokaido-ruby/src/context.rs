@@ -1,4 +1,4 @@
-//! What the operations of Ruby's methods know of the running call, and how C reaches them.
+//! What the operations of Ruby's methods know about the running call, and how C reaches them.
 
 use std::{
     cell::RefCell,
@@ -25,19 +25,19 @@ use crate::{
     setup::Setup,
 };
 
-/// A function of the program around, which is kept when the virtual machine is replaced.
+/// A function of the host program, which is kept when the virtual machine is replaced.
 pub(crate) type SharedCommand = Rc<RefCell<HostFunction>>;
 
-/// The functions that C calls.
+/// The callbacks of C.
 pub(crate) static CALLS: Calls = Calls { native, gather_begin, gather };
 
 /// Maximum number of arguments of an operation; `c/methods.c` has the same.
 const ARGUMENTS_MAX: usize = 10;
 
-/// Room for items of an answer that stays between calls.
+/// Capacity for items of an answer that is kept between calls.
 const ANSWER_ITEMS_KEPT: usize = 64;
 
-/// What the running call was lent. The two transactions are the same object.
+/// What was lent to the running call. Both transactions are the same object.
 #[derive(Clone, Copy)]
 struct Running {
     read: *mut dyn ReadTransaction,
@@ -45,32 +45,32 @@ struct Running {
     host: Option<*mut dyn Host>,
 }
 
-/// What C hands to every operation. One for each VM, at an address that stays.
+/// The context that C passes to every operation. Each VM has one, at a fixed address.
 pub(crate) struct Context {
     pub(crate) limits: Limits,
     store: Option<Arc<dyn Store>>,
     pub(crate) sources: Sources,
-    /// Those that files have declared while they were loaded.
+    /// The procedures that files have declared while being loaded.
     pub(crate) declared: Vec<Procedure>,
-    /// The name of the procedure that runs, for messages and the log.
+    /// The name of the running procedure, for messages and the log.
     pub(crate) procedure: String,
-    /// Since the VM was made, so that a scan knows that somebody has written.
+    /// Number of writes since the VM was created, so that a scan notices writes.
     pub(crate) writes: i64,
     pub(crate) exchange: exchange::Exchange,
     pub(crate) gathering: Gathering,
-    /// What an operation answers, which stays until the next one.
+    /// The answer of an operation, which stays valid until the next one.
     pub(crate) answer: Vec<Item>,
-    /// Holds what the answer points to, where that is not the store's.
+    /// Owns what the answer points to, unless the store does.
     pub(crate) scratch: Vec<u8>,
     /// The regular expressions of the VM.
     pub(crate) expressions: Expressions,
-    /// Below which files may be looked at; `None`: nowhere.
+    /// The directory below which files may be accessed; `None`: no files.
     pub(crate) document_root: Option<DocumentRoot>,
-    /// What a script begins its transactions with, while it runs.
+    /// Begins the transactions of a script while it runs.
     pub(crate) writer: Option<*mut dyn Writer>,
-    /// What runs the commands of lines and scripts outside of transactions.
+    /// Runs the commands of lines and scripts outside of transactions.
     pub(crate) command: Option<SharedCommand>,
-    /// What a script reads from.
+    /// The snapshot that a script reads from.
     pub(crate) snapshot: Option<Box<dyn Snapshot>>,
     value: Value,
     running: Option<Running>,
@@ -101,18 +101,18 @@ impl Context {
         }
     }
 
-    /// What scripts begin transactions of.
+    /// The store in which scripts begin transactions.
     pub(crate) fn store(&self) -> Result<&Arc<dyn Store>, Fault> {
         self.store.as_ref().ok_or_else(no_store)
     }
 
-    /// Lends a transaction, and the host, to the operations.
+    /// Lends a transaction and the host to the operations.
     ///
     /// # Safety
-    /// Neither must be used otherwise, and both must live, until [`end`](Self::end).
+    /// Both must live, and not be used in any other way, until [`end`](Self::end).
     pub(crate) unsafe fn begin(&mut self, scope: Scope<'_>) {
         self.poison = None;
-        // SAFETY: only lifetimes are lengthened, and the caller promises to call `end` before they are over.
+        // SAFETY: only lifetimes are extended, and the caller promises to call `end` before they are over.
         let Scope { transaction, host } =
             unsafe { std::mem::transmute::<Scope<'_>, Scope<'static>>(scope) };
         let host = host.map(std::ptr::from_mut);
@@ -125,7 +125,7 @@ impl Context {
         });
     }
 
-    /// Takes the transaction back. Gives the message of the fault that forbids to commit it, if there was one.
+    /// Takes the transaction back. Returns the message of the fault that forbids committing it, if there was one.
     pub(crate) fn end(&mut self) -> Option<String> {
         self.running = None;
         self.answer.clear();
@@ -145,18 +145,18 @@ impl Context {
         self.running.is_some_and(|running| running.write.is_some())
     }
 
-    /// The running transaction, to read.
+    /// The running transaction, for reading.
     ///
-    /// The reference lives on its own so that a record borrowed from it can be put into the answer. Each operation takes
-    /// it at most once, and drops it when it returns.
+    /// The reference is independent of `self`, so that a record borrowed from it can be put into
+    /// the answer. Each operation takes it at most once, and drops it when it returns.
     pub(crate) fn read<'t>(&self) -> Result<&'t mut (dyn ReadTransaction + 'static), Fault> {
         let running = self.running.ok_or_else(ended)?;
-        // SAFETY: `begin` was promised that the transaction lives and is used only here until `end`, which clears
-        // `running`; VM and context belong to one thread.
+        // SAFETY: the caller of `begin` promised that the transaction lives and is used only here
+        // until `end`, which clears `running`; VM and context belong to one thread.
         Ok(unsafe { &mut *running.read })
     }
 
-    /// The running transaction, to write. As [`read`](Self::read).
+    /// The running transaction, for writing. See [`read`](Self::read).
     pub(crate) fn write<'t>(&mut self) -> Result<&'t mut (dyn WriteTransaction + 'static), Fault> {
         let running = self.running.ok_or_else(ended)?;
         let write = running.write.ok_or_else(|| {
@@ -173,7 +173,7 @@ impl Context {
         Ok(unsafe { &mut *write })
     }
 
-    /// The running transaction with the host that runs commands in it. As [`read`](Self::read).
+    /// The running transaction, and the host that runs commands in it. See [`read`](Self::read).
     pub(crate) fn host<'t>(
         &mut self,
     ) -> Result<(&'t mut (dyn Host + 'static), Transaction<'t>), Fault> {
@@ -200,13 +200,13 @@ impl Context {
         items::flatten(&self.value, &mut self.answer);
     }
 
-    /// Answers with bytes of our own.
+    /// Answers with bytes that are kept here.
     pub(crate) fn answer_bytes(&mut self, bytes: Vec<u8>) {
         self.scratch = bytes;
         self.answer.push(items::bytes(&self.scratch));
     }
 
-    /// From here on the transaction can no longer be committed.
+    /// Forbids committing the transaction.
     pub(crate) fn poison(&mut self, why: String) {
         self.poison.get_or_insert(why);
     }
@@ -307,7 +307,7 @@ impl Context {
         Ok(())
     }
 
-    /// The value that was gathered, as JSON.
+    /// The gathered value as JSON.
     fn gathered_json(&mut self) -> Result<Vec<u8>, Fault> {
         encode(&self.gathering.take())
     }
@@ -319,7 +319,7 @@ pub(crate) fn encode(value: &Value) -> Result<Vec<u8>, Fault> {
     Ok(text)
 }
 
-/// The bytes of a string or number that was gathered.
+/// The bytes of a gathered string or number.
 pub(crate) fn text_of(value: Value, what: &str) -> Result<Vec<u8>, Fault> {
     match value {
         Value::String(bytes) => Ok(bytes),
@@ -341,8 +341,8 @@ fn ended() -> Fault {
     )
 }
 
-/// The database that an object of Ruby's has the number of. `None` stands for one that does not exist yet, which only
-/// a read transaction has, and which reads as empty.
+/// The database whose number a Ruby object holds. `None` stands for one that does not exist yet.
+/// Only a read transaction has such a database, and it reads as empty.
 pub(crate) fn database_of(this: i64) -> Result<Option<DatabaseId>, Fault> {
     if this == -1 {
         return Ok(None);
@@ -352,7 +352,7 @@ pub(crate) fn database_of(this: i64) -> Result<Option<DatabaseId>, Fault> {
 }
 
 /// # Safety
-/// C calls it with the context of the VM that runs, and with arguments that live until it returns.
+/// C calls it with the context of the running VM, and with arguments that live until it returns.
 unsafe extern "C" fn native(
     context: *mut c_void,
     operation: i32,
@@ -395,7 +395,7 @@ unsafe extern "C" fn native(
     if context.answer.is_empty() {
         context.answer.push(items::of_kind(tokaido_mruby_sys::NIL));
     }
-    // SAFETY: C has a place for it.
+    // SAFETY: C provides a place for it.
     unsafe { *answer = context.answer.as_ptr() };
     code
 }

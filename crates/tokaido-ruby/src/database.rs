@@ -14,7 +14,7 @@ use crate::{
     operation::Operation,
 };
 
-/// The value of a record of bytes. What stands in place of it in a collection's is the store's own.
+/// The value of a record that holds bytes. The record of a collection has the store's own data in its place.
 #[inline]
 pub(crate) fn value_of<'r>(record: &Record<'r>) -> Result<&'r [u8], Fault> {
     if record.kind == Kind::Bytes { Ok(record.value) } else { Err(other_kind(record.kind)) }
@@ -35,7 +35,7 @@ fn other_kind(kind: Kind) -> Fault {
     ))
 }
 
-/// Operations that read.
+/// Read operations.
 pub(crate) fn read(
     context: &mut Context,
     operation: Operation,
@@ -92,7 +92,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// What a database that does not exist yet answers.
+/// The answer of a database that does not exist yet.
 fn answer_empty(context: &mut Context, operation: Operation) {
     match operation {
         Operation::Has => context.answer.push(items::boolean(false)),
@@ -105,7 +105,7 @@ fn answer_empty(context: &mut Context, operation: Operation) {
     }
 }
 
-/// The records of those keys that are there.
+/// The records of those keys that exist.
 fn get_many(context: &mut Context, id: DatabaseId) -> Result<(), Fault> {
     let Value::Array(keys) = context.gathering.take() else {
         return Err(Fault::refused("get_many takes an array of keys"));
@@ -141,7 +141,7 @@ fn get_many(context: &mut Context, id: DatabaseId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Operations that write.
+/// Write operations.
 pub(crate) fn write(
     context: &mut Context,
     operation: Operation,
@@ -217,7 +217,7 @@ fn put_with(
     Ok(transaction.put_if(id, key, condition, record)?)
 }
 
-/// Compare and set, where nil stands for no record, on either side.
+/// Compare and set, where nil stands for no record, as the old or the new value.
 fn swap(
     context: &mut Context,
     id: DatabaseId,
@@ -240,7 +240,7 @@ fn swap(
     Ok(is_same)
 }
 
-/// Gives a record another expiry, or none; tells whether there is a record.
+/// Changes or removes the expiry of a record; returns whether the record exists.
 fn expire(
     context: &mut Context,
     id: DatabaseId,
@@ -259,7 +259,7 @@ fn expire(
     Ok(true)
 }
 
-/// Operations on no database.
+/// Operations that need no database.
 pub(crate) fn other(
     context: &mut Context,
     operation: Operation,
@@ -285,11 +285,11 @@ pub(crate) fn other(
     Ok(())
 }
 
-/// A database by its name, with whether it is there. If it is not, a read transaction has one that reads as empty; one
-/// that writes has one whose number is good until the transaction ends, and longer only if it is written to.
+/// A database by name, and whether it exists. If it does not, a read transaction gets one that reads as empty. A write
+/// transaction gets one whose number is valid until the transaction ends, or longer if it is written to.
 fn open(context: &mut Context, name: Argument<'_>) -> Result<(), Fault> {
     let name = name_of(name)?;
-    // A transaction must be running, or the object would be taken for a licence to write.
+    // Without a running transaction, the object would pass as permission to write.
     context.read()?;
     check_database_name(&name).map_err(Fault::refused)?;
     let store = Arc::clone(context.store()?);

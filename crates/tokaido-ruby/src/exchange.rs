@@ -1,4 +1,4 @@
-//! The request and the response of the HTTP call that runs.
+//! The request and the response of the running HTTP call.
 
 use tokaido_script::{Fault, HttpRequest, HttpResponse, Value, percent};
 
@@ -19,7 +19,7 @@ impl Exchange {
     /// Lends request and response to the operations.
     ///
     /// # Safety
-    /// Both must live, and the response must not be used otherwise, until [`end`](Self::end).
+    /// Both must live, and the response must not be used in any other way, until [`end`](Self::end).
     pub(crate) unsafe fn begin(&mut self, request: &HttpRequest<'_>, response: &mut HttpResponse) {
         self.request = Some(std::ptr::from_ref(request).cast());
         self.response = Some(response);
@@ -32,7 +32,7 @@ impl Exchange {
 
     fn request<'r>(&self) -> Result<&'r HttpRequest<'r>, Fault> {
         let request = self.request.ok_or_else(over)?;
-        // SAFETY: `begin` was promised that it lives until `end`, and each operation lets go of it when it returns.
+        // SAFETY: `begin` was promised that it lives until `end`, and each operation drops it when it returns.
         Ok(unsafe { &*request.cast() })
     }
 
@@ -98,7 +98,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// A field of a request as it came.
+/// A field of a request, unchanged.
 fn plain_field<'r>(request: &HttpRequest<'r>, field: i64) -> Option<&'r [u8]> {
     Some(match field {
         0 => request.method.as_bytes(),
@@ -110,8 +110,8 @@ fn plain_field<'r>(request: &HttpRequest<'r>, field: i64) -> Option<&'r [u8]> {
     })
 }
 
-/// A field that is made of what is known of a request: the protocol, the addresses and ports of client and server,
-/// when it came in ms, and the path, decoded where that can be done.
+/// A field that is derived from a request: the protocol, the addresses and ports of client and
+/// server, the time when it arrived in ms, and the path, decoded if possible.
 fn made_field(context: &mut Context, request: &HttpRequest<'_>, field: i64) {
     let address = if field < 8 { request.client } else { request.server };
     match field {

@@ -1,4 +1,4 @@
-//! Values on their way to Ruby and back, as the items of `tokaido-mruby-sys`.
+//! Conversion of values to and from the items of `tokaido-mruby-sys`.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use tokaido_mruby_sys::{self as sys, Item};
 use tokaido_script::{Fault, VALUE_COUNT_MAX, VALUE_DEPTH_MAX, Value};
 use tokaido_store::counter::format_float;
 
-/// An item of nothing but its kind.
+/// An item that has only a kind.
 pub(crate) fn of_kind(kind: i32) -> Item {
     Item { kind, integer: 0, number: 0.0, bytes: std::ptr::null(), len: 0 }
 }
@@ -28,12 +28,12 @@ pub(crate) fn bytes(bytes: &[u8]) -> Item {
     Item { bytes: bytes.as_ptr().cast(), len: bytes.len(), ..of_kind(sys::BYTES) }
 }
 
-/// The head of so many values that follow.
+/// The head of an array; `len` values follow.
 pub(crate) fn array(len: usize) -> Item {
     Item { integer: len as i64, ..of_kind(sys::ARRAY) }
 }
 
-/// The head of so many pairs that follow.
+/// The head of a map; `len` pairs follow.
 pub(crate) fn map(len: usize) -> Item {
     Item { integer: len as i64, ..of_kind(sys::MAP) }
 }
@@ -60,7 +60,7 @@ pub(crate) fn flatten(value: &Value, items: &mut Vec<Item>) {
     }
 }
 
-/// What C gave as an argument.
+/// An argument from C.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Argument<'a> {
     Nil,
@@ -99,7 +99,7 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// The text of a string or number; `what` is what it is for.
+    /// The text of a string or number; `what` names its purpose.
     #[inline(always)]
     pub(crate) fn text(self, what: &str) -> Result<Cow<'a, [u8]>, Fault> {
         match self {
@@ -126,7 +126,7 @@ impl<'a> Argument<'a> {
         }
     }
 
-    /// As [`text`](Self::text), where nil stands for none.
+    /// Like [`text`](Self::text), but nil stands for none.
     pub(crate) fn optional_text(self, what: &str) -> Result<Option<Cow<'a, [u8]>>, Fault> {
         match self {
             Self::Nil => Ok(None),
@@ -159,15 +159,15 @@ impl<'a> Argument<'a> {
     }
 }
 
-/// A value that comes item by item.
+/// A value that arrives item by item.
 #[derive(Default)]
 pub(crate) struct Gathering {
-    /// What is open, outermost first, with how many values it still waits for.
+    /// The open containers, outermost first, and how many values each still lacks.
     open: Vec<(Value, usize)>,
     done: Option<Value>,
     values: usize,
     bytes: usize,
-    /// Bytes of strings that are taken.
+    /// Maximum number of bytes of strings.
     bytes_max: usize,
 }
 
@@ -181,10 +181,10 @@ impl Gathering {
         self.done.take().unwrap_or(Value::Nil)
     }
 
-    /// Takes the next item; tells whether it was not too much.
+    /// Adds the next item; returns whether it was within the limits.
     ///
     /// # Safety
-    /// The bytes of the item must be there.
+    /// The bytes of the item must be valid.
     pub(crate) unsafe fn add(&mut self, item: &Item) -> bool {
         self.values += 1;
         self.bytes += if item.kind == sys::BYTES { item.len } else { 0 };

@@ -1,7 +1,7 @@
-//! Ruby as a language of procedures, on mruby.
+//! Ruby as a language for procedures, on mruby.
 //!
-//! [`Ruby`] is the language, for [`tokaido_script::start`]. A virtual machine belongs to one thread, lives between calls, and is
-//! replaced where it can no longer be trusted.
+//! [`Ruby`] is the language, for [`tokaido_script::start`]. A virtual machine belongs to one
+//! thread, lives between calls, and is replaced when it can no longer be trusted.
 
 #![deny(missing_docs)]
 

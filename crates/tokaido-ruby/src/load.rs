@@ -16,10 +16,10 @@ use crate::{
     state::{RubyState, cannot_start},
 };
 
-/// How the names of Ruby files end.
+/// The extension of Ruby files.
 pub(crate) const EXTENSION: &str = "rb";
 
-/// Loads every file; those with errors are left out and reported.
+/// Loads every file; those with errors are skipped and reported.
 pub(crate) fn load(
     state: &mut RubyState,
     setup: &Setup,
@@ -61,7 +61,7 @@ pub(crate) fn load(
     Ok((procedures, errors))
 }
 
-/// What the files have declared that have loaded, each name and route once.
+/// What the loaded files have declared, each name and route once.
 fn take_declared(
     state: &mut RubyState,
     errors: &mut Vec<LoadError>,
@@ -88,7 +88,7 @@ fn as_runtime_error(failure: Failure) -> RuntimeError {
     cannot_start(&failure.load_message())
 }
 
-/// Takes the file and line off the front of a message.
+/// Splits file and line off the front of a message.
 fn load_error(source: &Source, message: String) -> LoadError {
     let path = source.path.display().to_string();
     let rest = message.strip_prefix(&path).and_then(|rest| rest.strip_prefix(':'));
@@ -102,7 +102,7 @@ fn load_error(source: &Source, message: String) -> LoadError {
     }
 }
 
-/// Operations of loading.
+/// The operations that files use while being loaded.
 pub(crate) fn run(
     context: &mut Context,
     operation: Operation,
@@ -122,7 +122,7 @@ pub(crate) fn run(
         context.declared.push(procedure);
         return Ok(());
     }
-    // Without what editors put before it.
+    // Without a byte order mark, which some editors add.
     let text = source.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&source.text);
     context.scratch = [text, source.path.as_os_str().as_encoded_bytes()].concat();
     let (text, path) = context.scratch.split_at(text.len());
@@ -131,8 +131,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// A procedure as a file has declared it: with the module, its name in it, how it runs, the method and pattern of its
-/// route, and the line.
+/// A procedure as a file declares it: the module, its name in it, its mode, the method and pattern
+/// of its route, and the line.
 fn declared(source: &Source, arguments: &[Argument<'_>]) -> Result<Procedure, Fault> {
     let text = |place: usize| {
         let text = arguments[place].text("a name")?;

@@ -1,4 +1,4 @@
-//! What scripts may know of the machine: files below the document root, and how busy it is.
+//! What scripts may know about the machine: files below the document root, and its load.
 
 use std::{fs, os::unix::fs::MetadataExt as _};
 
@@ -50,8 +50,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// What `Apache::Finfo` tells of a file, in the order in which `ruby/apache/server.rb` takes it. Times are
-/// microseconds since 1970.
+/// The figures of `Apache::Finfo` about a file, in the order in which `ruby/apache/server.rb`
+/// expects them. Times are microseconds since 1970.
 fn figures(metadata: &fs::Metadata) -> Vec<Value> {
     let time = |seconds: i64, nanoseconds: i64| {
         seconds.saturating_mul(1_000_000).saturating_add(nanoseconds / 1000)
@@ -77,19 +77,19 @@ fn whole_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Ticks of a second in the files of `/proc`, on every machine.
+/// Ticks per second in the files of `/proc`, on every machine.
 const TICKS: f64 = 100.0;
 
-/// Processor time of this process, by proc(5): the times in the program and in the kernel.
+/// Processor time of this process, according to proc(5): its user and kernel times.
 fn processor_seconds() -> Option<f64> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program may have spaces.
+    // The name of the program may contain spaces.
     let (_, fields) = text.rsplit_once(") ")?;
     let ticks = fields.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok());
     Some(ticks.sum::<f64>() / TICKS)
 }
 
-/// The averages of one, five and fifteen minutes.
+/// The load averages over one, five and fifteen minutes.
 fn load_averages() -> Option<Vec<f64>> {
     let text = fs::read_to_string("/proc/loadavg").ok()?;
     Some(text.split(' ').take(3).filter_map(|number| number.parse().ok()).collect())

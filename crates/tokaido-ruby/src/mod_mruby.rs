@@ -1,8 +1,8 @@
-//! What a script of mod_mruby's says of itself: the phase that it is run in, and for which requests.
+//! What a mod_mruby script declares: the phase in which it runs, and for which requests.
 
 use tokaido_script::{Dialect, Route, Source, Value};
 
-/// The phases beside that of the handler. In Apache the names of directives are made of them.
+/// The phases other than the handler. In Apache the names of directives are derived from them.
 const PHASES: [&str; 10] = [
     "post_read_request",
     "translate_name",
@@ -17,7 +17,7 @@ const PHASES: [&str; 10] = [
 ];
 const HANDLER: &str = "handler";
 
-/// What is said of a file, as `ModMruby::Script` takes it.
+/// The declarations of a file, in the form that `ModMruby::Script` takes.
 pub(crate) fn declared(source: &Source) -> Result<Value, String> {
     let mut settings = Settings::default();
     for (name, value) in source.all_settings(Dialect::MOD_MRUBY.settings)? {
@@ -61,7 +61,7 @@ struct Settings<'s> {
 }
 
 impl Settings<'_> {
-    /// Refuses what means nothing: a guard whose place went unnoticed would guard nothing.
+    /// Rejects settings that have no effect: a guard with a misplaced setting would guard nothing.
     fn check(&self) -> Result<(), String> {
         let phase = self.phase.unwrap_or(HANDLER);
         if phase != HANDLER && !PHASES.contains(&phase) {

@@ -1,5 +1,5 @@
-//! What methods that are written in C ask for. Their numbers are those of `enum operation` in
-//! `tokaido-mruby-sys/c/methods.c`.
+//! The operations that methods written in C can request. Their numbers are those of `enum
+//! operation` in `tokaido-mruby-sys/c/methods.c`.
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// All of them, by number.
+    /// All operations, by number.
     pub(crate) const ALL: [Self; 51] = [
         Self::Get,
         Self::Has,

@@ -1,9 +1,9 @@
-//! Ruby's regular expressions in the syntax of PCRE2.
+//! Translates Ruby's regular expressions to the syntax of PCRE2.
 
-/// Why an expression cannot be said in that syntax.
+/// Why an expression cannot be translated.
 type Wrong = String;
 
-/// Classes of characters by the names that Ruby has for them, and PCRE2's properties.
+/// Character classes by their names in Ruby, and PCRE2's properties.
 const CLASSES: [(&[u8], &str); 8] = [
     (b"alpha", "L"),
     (b"digit", "Nd"),
@@ -35,7 +35,7 @@ pub(crate) fn translate(source: &[u8]) -> Result<Vec<u8>, Wrong> {
     }
     let mut out = translation.out;
     if translation.has_names {
-        // Beside named groups, those without a name only group.
+        // If there are named groups, unnamed ones do not capture.
         out.splice(0..0, *b"(?n)");
     }
     Ok(out)
@@ -60,7 +60,7 @@ impl<'s> Translation<'s> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// What stands before `end`, and moves behind it.
+    /// Returns the text before `end`, and moves past `end`.
     fn take_to(&mut self, end: &[u8]) -> Option<&'s [u8]> {
         let len = self.rest.windows(end.len()).position(|found| found == end)?;
         let taken = &self.rest[..len];
@@ -120,7 +120,7 @@ impl<'s> Translation<'s> {
         let is_option = |byte: &&u8| matches!(byte, b'i' | b'm' | b'x' | b'-');
         let len = self.rest.iter().take_while(is_option).count();
         if matches!(self.rest.get(len), Some(b':' | b')')) {
-            // That a dot stands for a line feed, too, is m for Ruby and s for PCRE2.
+            // The option that a dot matches line feeds is m in Ruby and s in PCRE2.
             let options = &self.rest[..len];
             self.out.extend(options.iter().map(|&byte| if byte == b'm' { b's' } else { byte }));
             self.rest = &self.rest[len..];
@@ -156,7 +156,7 @@ impl<'s> Translation<'s> {
                 self.put("}");
             }
             b'C' | b'M' => return Err("control and meta characters are not supported".to_owned()),
-            // What PCRE2 alone takes for something else than the letter.
+            // In PCRE2 alone these mean something other than the letter.
             b'E' | b'F' | b'I' | b'J' | b'L' | b'N' | b'O' | b'Q' | b'T' | b'U' | b'V' | b'Y'
             | b'i' | b'j' | b'l' | b'm' | b'o' | b'q' | b'y' => self.out.push(byte),
             other => self.out.extend([b'\\', other]),

@@ -1,4 +1,4 @@
-//! What the methods of `Regexp` ask for.
+//! The operations behind the methods of `Regexp`.
 
 use tokaido_script::{ExpressionError, Fault, Value};
 
@@ -23,7 +23,7 @@ pub(crate) fn run(
     search(context, number as u64, &text, start)
 }
 
-/// Answers with the number of the expression, how many groups it has, and their names, each with its number.
+/// Answers with the number of the expression, its number of groups, and their names, each with its number.
 fn compile(context: &mut Context, source: &[u8], flags: Argument<'_>) -> Result<(), Fault> {
     let flags = flags.text("flags")?;
     let wrong =
@@ -40,8 +40,8 @@ fn compile(context: &mut Context, source: &[u8], flags: Argument<'_>) -> Result<
     Ok(())
 }
 
-/// Answers with where the match and its groups begin and end, -1 for a group that is no part of it; nil if there is no
-/// match, and false if the expression is to be compiled anew.
+/// Answers with the start and end of the match and its groups, -1 for a group that is not part of
+/// it; nil if there is no match, and false if the expression must be compiled again.
 fn search(context: &mut Context, number: u64, text: &[u8], start: usize) -> Result<(), Fault> {
     match context.expressions.search(number, text, start) {
         Ok(None) => Ok(()),

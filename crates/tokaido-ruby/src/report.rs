@@ -1,25 +1,25 @@
-//! Why a call into Ruby gave no result, as `Tokaido::Core.report` tells it.
+//! Why a call into Ruby failed, as `Tokaido::Core.report` reports it.
 
 use tokaido_script::{CallError, Value};
 
-/// Why a call into Ruby gave no result.
+/// Why a call into Ruby failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// An error that nobody rescued.
+    /// An error that was not rescued.
     Raised { message: String, traceback: String },
-    /// One by which the procedure said no.
+    /// A refusal by the procedure.
     Refused { message: String, code: Option<String>, status: Option<u16> },
-    /// A script has called `exit`.
+    /// A script called `exit`.
     Exited { status: u8 },
     /// The VM was refused memory.
     Memory,
     /// The watchdog stopped it.
     Time,
-    /// Somebody else did.
+    /// An interrupt stopped it.
     Interrupted,
 }
 
-/// Reads a report.
+/// Parses a report.
 pub(crate) fn failure_of(report: Value) -> Failure {
     let mut message = "an error without a message".to_owned();
     let (mut traceback, mut code, mut status, mut is_refused) = (String::new(), None, None, false);
@@ -44,7 +44,7 @@ pub(crate) fn failure_of(report: Value) -> Failure {
     }
 }
 
-/// An error that nothing could be told of.
+/// An error that could not be reported.
 pub(crate) fn unreported() -> Failure {
     let message = "an error that cannot be told: its message, or its class, raises one".to_owned();
     Failure::Raised { message, traceback: String::new() }
@@ -55,7 +55,7 @@ fn lossy(text: &[u8]) -> String {
 }
 
 impl Failure {
-    /// The error of a call of that procedure.
+    /// The error of a call of the procedure `name`.
     pub(crate) fn into_error(self, name: String, limits: tokaido_script::Limits) -> CallError {
         match self {
             Self::Raised { message, traceback } => CallError::Raised { message, traceback },
@@ -72,7 +72,7 @@ impl Failure {
         }
     }
 
-    /// What is said of a file that failed so.
+    /// The message for a file that failed to load for this reason.
     pub(crate) fn load_message(self) -> String {
         match self {
             Self::Raised { message, .. } | Self::Refused { message, .. } => message,

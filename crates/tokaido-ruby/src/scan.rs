@@ -1,4 +1,4 @@
-//! The steps of a scan, some at a time. The last key is the cursor, so a scan keeps nothing open.
+//! The steps of a scan, a page at a time. The last key is the cursor, so a scan keeps nothing open.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -11,12 +11,12 @@ use crate::{
     items::{self, Argument},
 };
 
-/// A page ends when it has so many bytes. The first entry is read whatever its size.
+/// A page ends after this many bytes. The first entry is read whatever its size.
 const PAGE_BYTES_MAX: usize = 16 << 10;
 
-/// The next entries of a scan: pairs of key and value, or keys. The arguments are the prefix, the low end and whether it
-/// belongs to the range, the high end and whether it does, whether the way is back, whether keys are enough, and how
-/// many entries there may be.
+/// The next entries of a scan: pairs of key and value, or keys. The arguments are the prefix, the
+/// low end and whether it is included, the high end and whether it is included, whether the scan is
+/// backwards, whether only keys are wanted, and the maximum number of entries.
 pub(crate) fn page(
     context: &mut Context,
     this: i64,
@@ -50,7 +50,7 @@ pub(crate) fn page(
         }
         if bytes < PAGE_BYTES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    // What comes before it is the block's, which may end there.
+    // The block gets the entries before the bad one first, and may end the scan there.
     if let Some(fault) = wrong
         && entries.is_empty()
     {

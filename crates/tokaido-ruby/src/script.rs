@@ -1,5 +1,5 @@
-//! Scripts that a virtual machine runs beside its procedures, for `tokaido run` and the shell, and the transactions that
-//! they begin.
+//! Scripts that a virtual machine runs in addition to its procedures, for `tokaido run` and the
+//! shell, and the transactions that they begin.
 
 use std::{
     cell::RefCell,
@@ -22,16 +22,16 @@ use crate::{
     vm::RubyVm,
 };
 
-/// What lines that are typed are called in errors.
+/// The name of typed lines in errors.
 const LINES_NAME: &str = "shell";
 const LINES_PATH: &CStr = c"shell";
 
-/// What came of a line that was typed.
+/// The outcome of a typed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineOutcome {
-    /// It has a value, as everything in Ruby has.
+    /// It has a value, like everything in Ruby.
     Value(ShownValue),
-    /// It is the beginning of something: nothing was run, and more lines are wanted.
+    /// It is incomplete: nothing was run, and more lines are needed.
     Unfinished,
 }
 
@@ -47,8 +47,8 @@ pub struct ShownValue {
 impl RubyVm {
     /// Runs a text as the top level of a file, outside of any transaction, for `tokaido run`. Its memory and its time are
     /// limited only if [`Limits`](tokaido_script::Limits) says so for scripts; [`interrupt`](Self::interrupt) stops it.
-    /// `Tokaido.transact { |tx| … }` runs its block in a transaction that is durable when it returns,
-    /// `Tokaido.snapshot { |tx| … }` on a snapshot, and `puts` writes to the standard output. The arguments are `ARGV`.
+    /// `Tokaido.transact { |tx| … }` runs its block in a transaction that is durable when it returns, `Tokaido.snapshot {
+    /// |tx| … }` on a snapshot, and `puts` writes to standard output. The arguments are `ARGV`.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -67,8 +67,8 @@ impl RubyVm {
         self.script(name, Some(writer), run).map(|_| ())
     }
 
-    /// Runs a line that was typed, as [`run_script`](Self::run_script) runs a text, if there is a writer. Its local
-    /// variables are there for the lines that follow, unless the virtual machine had to be replaced.
+    /// Runs a typed line as [`run_script`](Self::run_script) runs a text, if there is a writer.
+    /// Later lines see its local variables, unless the virtual machine had to be replaced.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -90,14 +90,14 @@ impl RubyVm {
         Ok(LineOutcome::Value(ShownValue { inspected: inspected.unwrap_or_default(), plain }))
     }
 
-    /// Whether a line has made a local variable of that name.
+    /// Whether a line has defined a local variable of this name.
     #[must_use]
     pub fn has_local(&self, name: &str) -> bool {
         let Ok(name) = CString::new(name) else { return false };
         self.state.as_ref().is_some_and(|state| state.has_local(&name))
     }
 
-    /// Has `command` of lines and scripts call this function, with the command's name first.
+    /// Makes `command` in lines and scripts call this function, with the command's name first.
     pub fn set_command(&mut self, command: HostFunction) {
         let command = Rc::new(RefCell::new(command));
         self.command = Some(Rc::clone(&command));
@@ -122,7 +122,7 @@ impl RubyVm {
         name.clone_into(&mut context.procedure);
         context.writer = writer.as_deref_mut().map(|writer| {
             let writer: *mut (dyn Writer + '_) = writer;
-            // SAFETY: only the lifetime is lengthened; it is taken away again below.
+            // SAFETY: only the lifetime is extended; the pointer is removed again below.
             unsafe {
                 std::mem::transmute::<*mut (dyn Writer + '_), *mut (dyn Writer + 'static)>(writer)
             }
@@ -132,7 +132,7 @@ impl RubyVm {
         context.end();
         context.snapshot = None;
         context.writer = None;
-        // What a script left open, because it was stopped, has not happened.
+        // Whatever an interrupted script left open is rolled back.
         if let Some(writer) = writer {
             writer.rollback().map_err(|error| raised(error.to_string()))?;
         }
@@ -172,7 +172,7 @@ fn script_error(failure: Failure, name: &str, limits: tokaido_script::Limits) ->
     }
 }
 
-/// What the methods ask for that only scripts have.
+/// The operations that only scripts have.
 pub(crate) fn run(
     context: &mut Context,
     operation: Operation,
@@ -200,7 +200,7 @@ fn begin(context: &mut Context, may_write: bool) -> Result<(), Fault> {
         let Some(writer) = context.writer else {
             return Err(no_store());
         };
-        // SAFETY: the writer outlives the script, and while it runs nothing else uses it.
+        // SAFETY: the writer outlives the script, and nothing else uses it while the script runs.
         let transaction = unsafe { &mut *writer }.begin().map_err(Fault::refused)?;
         // SAFETY: as above; `commit`, `roll_back` or the end of the script take the transaction back.
         unsafe { context.begin(Transaction::Write(transaction).into()) };
@@ -213,7 +213,7 @@ fn begin(context: &mut Context, may_write: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Makes what was written durable; tells whether no other writer was in the way.
+/// Makes the writes durable; returns false if they conflict with another writer.
 fn commit(context: &mut Context) -> Result<bool, Fault> {
     let poison = context.end();
     let Some(writer) = context.writer else { return Ok(true) };
@@ -230,7 +230,7 @@ fn commit(context: &mut Context) -> Result<bool, Fault> {
     }
 }
 
-/// Ends what was begun as if it had never been.
+/// Rolls back the open transaction, or ends the snapshot.
 fn roll_back(context: &mut Context) -> Result<(), Fault> {
     context.end();
     if context.snapshot.take().is_none()
@@ -244,7 +244,7 @@ fn roll_back(context: &mut Context) -> Result<(), Fault> {
 
 fn print(text: &[u8], is_error: bool) -> Result<(), Fault> {
     if is_error {
-        // With standard error gone, there is nobody to tell.
+        // If standard error is closed, nobody can be told.
         let _ = io::stderr().write_all(text);
         return Ok(());
     }

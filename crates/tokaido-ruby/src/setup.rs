@@ -1,4 +1,4 @@
-//! What a virtual machine is made with, at first and whenever it is replaced.
+//! What a virtual machine is created with, at first and whenever it is replaced.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -7,16 +7,16 @@ use tokaido_store::Store;
 
 use crate::load::EXTENSION;
 
-/// What a virtual machine is made with.
+/// What a virtual machine is created with.
 pub(crate) struct Setup {
-    /// `None`: lines of a shell alone run in it, and none of them has a transaction.
+    /// `None`: only the lines of a shell run in it, and none of them has a transaction.
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) sources: Sources,
     pub(crate) limits: Limits,
     pub(crate) interrupt: Interrupt,
-    /// What its files are written in: the native dialect, or that of mod_mruby.
+    /// The dialect of its files: the native one or mod_mruby.
     pub(crate) dialect: &'static Dialect,
-    /// Below which it may look at files.
+    /// The directory below which it may access files.
     pub(crate) document_root: Option<PathBuf>,
 }
 
@@ -26,12 +26,12 @@ impl Setup {
         self.store.as_ref().map_or(0, |store| store.databases_dropped())
     }
 
-    /// Whether it is for scripts of mod_mruby's.
+    /// Whether it is for mod_mruby scripts.
     pub(crate) fn is_mod_mruby(&self) -> bool {
         self.dialect.name == Dialect::MOD_MRUBY.name
     }
 
-    /// The files that it loads. What is written in no dialect of Ruby's goes to the native one, to be refused.
+    /// The files that it loads. Those in no dialect of Ruby go to the native one, which refuses them.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Source> {
         self.sources.of(EXTENSION).filter(|source| {
             let is_script = source.dialect_name() == Dialect::MOD_MRUBY.name;

@@ -1,4 +1,4 @@
-//! One mruby with the half of the API that is written in Ruby, and calls into it under limits.
+//! An mruby VM with the part of the API that is written in Ruby, and limited calls into it.
 
 use std::{
     ffi::{CStr, c_int, c_void},
@@ -15,7 +15,7 @@ use crate::{
     setup::Setup,
 };
 
-/// The files of the API's half in Ruby, in the order in which they build on each other.
+/// The files of the API's Ruby part, in order of dependency.
 const PRELUDE: [&str; 8] = [
     include_str!("../ruby/builtin.rb"),
     include_str!("../ruby/core.rb"),
@@ -27,7 +27,7 @@ const PRELUDE: [&str; 8] = [
     include_str!("../ruby/regexp.rb"),
 ];
 
-/// What scripts of mod_mruby's have beside it.
+/// Additional files for mod_mruby scripts.
 const MOD_MRUBY_PRELUDE: [&str; 6] = [
     concat!("module Tokaido\n  VERSION = \"", env!("CARGO_PKG_VERSION"), "\".freeze\nend\n"),
     include_str!("../ruby/apache/visit.rb"),
@@ -37,25 +37,25 @@ const MOD_MRUBY_PRELUDE: [&str; 6] = [
     include_str!("../ruby/apache/rack.rb"),
 ];
 
-/// What scripts of the command line have beside it.
+/// The additional file for command-line scripts.
 const SCRIPT_PRELUDE: &str = include_str!("../ruby/script.rb");
 
-/// The name of each of them in backtraces, where they are left out.
+/// Their name in backtraces, from which they are removed.
 const PRELUDE_PATH: &CStr = c"(tokaido)";
 
-/// Symbols that a VM may make: they are never freed, and the more there are the longer it takes to find one. One more,
-/// and the VM is replaced after the call.
+/// Maximum number of symbols that a VM may create: they are never freed, and more symbols make
+/// lookups slower. Beyond the limit, the VM is replaced after the call.
 const SYMBOLS_MAX: usize = 10_000;
 
 /// A Ruby VM. It belongs to one thread.
 pub(crate) struct RubyState {
-    /// Dropped before the VM, which the watchdog knows.
+    /// Dropped before the VM, which the watchdog refers to.
     watched: Option<Watched>,
     raw: NonNull<RawVm>,
-    /// From a box. The VM knows the address.
+    /// From a box. The VM holds its address.
     context: *mut Context,
     limits: Limits,
-    /// Symbols of the prelude and of mruby itself.
+    /// Number of symbols of the prelude and of mruby itself.
     symbols_first: usize,
     runs_scripts: bool,
 }
@@ -63,7 +63,7 @@ pub(crate) struct RubyState {
 impl Drop for RubyState {
     fn drop(&mut self) {
         self.watched = None;
-        // SAFETY: nothing of the VM runs, and nobody has its address any more; the context came from a box.
+        // SAFETY: nothing runs in the VM, and nobody holds its address any more; the context came from a box.
         unsafe {
             sys::tokaido_close(self.raw.as_ptr());
             drop(Box::from_raw(self.context));
@@ -79,7 +79,7 @@ impl RubyState {
         let raw =
             unsafe { sys::tokaido_open(&raw const CALLS, context.cast(), limits.memory_bytes) };
         let Some(raw) = NonNull::new(raw) else {
-            // SAFETY: it came from a box, and there is no VM that knows it.
+            // SAFETY: it came from a box, and there is no VM that refers to it.
             drop(unsafe { Box::from_raw(context) });
             return Err(cannot_start("there is no memory for it"));
         };
@@ -97,7 +97,7 @@ impl RubyState {
         Ok(state)
     }
 
-    /// The context. Only while no Ruby runs.
+    /// The context. It may be used only while no Ruby code runs.
     pub(crate) fn context(&mut self) -> &mut Context {
         // SAFETY: operations borrow it only while Ruby runs, which needs `&mut self`.
         unsafe { &mut *self.context }
@@ -113,7 +113,7 @@ impl RubyState {
         self.call_within(Some(self.limits.time), method, arguments, count)
     }
 
-    /// Calls a procedure by its place. A handler gets what it answers, and its response.
+    /// Calls a procedure by its index. A handler gets its request and its response.
     pub(crate) fn run_procedure(
         &mut self,
         place: usize,
@@ -127,13 +127,13 @@ impl RubyState {
         })
     }
 
-    /// Has a script of mod_mruby's, by its place, answer a request.
+    /// Answers a request with the mod_mruby script at index `place`.
     pub(crate) fn answer(&mut self, place: usize) -> Result<Value, Failure> {
-        // SAFETY: the VM lives, and nothing of it runs.
+        // SAFETY: the VM lives, and nothing runs in it.
         self.run(Some(self.limits.time), |raw| unsafe { sys::tokaido_answer(raw, place) })
     }
 
-    /// As [`call`](Self::call), for a script, whose time has a limit of its own.
+    /// Like [`call`](Self::call), but for a script, which has its own time limit.
     pub(crate) fn call_script(
         &mut self,
         method: &'static CStr,
@@ -156,12 +156,12 @@ impl RubyState {
         })
     }
 
-    /// Makes it one that runs scripts: it has what those have beside procedures, and their limit of memory.
+    /// Makes the VM run scripts: with their additional methods and their memory limit.
     pub(crate) fn prepare_for_scripts(&mut self) -> Result<(), Failure> {
         if self.runs_scripts {
             return Ok(());
         }
-        // SAFETY: the VM lives, and nothing of it runs.
+        // SAFETY: the VM lives, and nothing runs in it.
         unsafe {
             let limit = self.limits.script_memory_bytes.unwrap_or(usize::MAX);
             sys::tokaido_set_limit(self.raw.as_ptr(), limit);
@@ -178,7 +178,7 @@ impl RubyState {
         })
     }
 
-    /// Runs a line that was typed, after those before it. `None`: it breaks off, and nothing was run.
+    /// Runs a typed line, after those before it. `None`: it is incomplete, and nothing was run.
     pub(crate) fn run_line(&mut self, text: &str, path: &CStr) -> Result<Option<Value>, Failure> {
         let mut is_unfinished = false;
         // SAFETY: text and path live until this returns.
@@ -190,13 +190,13 @@ impl RubyState {
         Ok((!is_unfinished).then_some(shown))
     }
 
-    /// Whether a line has made a local variable of that name.
+    /// Whether a line has defined a local variable of this name.
     pub(crate) fn has_local(&self, name: &CStr) -> bool {
-        // SAFETY: the VM lives, nothing of it runs, and the name lives until this returns.
+        // SAFETY: the VM lives, nothing runs in it, and the name lives until this returns.
         unsafe { sys::tokaido_has_local(self.raw.as_ptr(), name.as_ptr()) }
     }
 
-    /// Runs something in the VM, no longer than it may.
+    /// Runs something in the VM, within the time limit.
     fn run(
         &mut self,
         limit: Option<Duration>,
@@ -206,7 +206,7 @@ impl RubyState {
         let watching = self.watched.as_mut().map(|watched| watched.begin(limit));
         let outcome = run(raw);
         let stop = watching.and_then(tokaido_script::Watching::end);
-        // SAFETY: the VM lives, and nothing of it runs. Being refused memory stops it, too.
+        // SAFETY: the VM lives, and nothing runs in it. Being refused memory stops it, too.
         let is_refused = unsafe {
             sys::tokaido_go_on(raw);
             sys::tokaido_is_refused(raw)
@@ -222,7 +222,7 @@ impl RubyState {
         }
     }
 
-    /// Whether it is to be replaced: a call has left it in the middle of a fiber, or made symbols without end.
+    /// Whether it must be replaced: a call stopped in the middle of a fiber, or created too many symbols.
     pub(crate) fn is_worn(&self) -> bool {
         // SAFETY: the VM lives.
         let is_sound = unsafe { sys::tokaido_is_sound(self.raw.as_ptr()) };
@@ -236,7 +236,7 @@ impl RubyState {
 
     pub(crate) fn usage(&mut self) -> Usage {
         let raw = self.raw.as_ptr();
-        // SAFETY: the VM lives, and nothing of it runs.
+        // SAFETY: the VM lives, and nothing runs in it.
         unsafe {
             let objects = sys::tokaido_live(raw);
             let held = usize::try_from(sys::tokaido_arena(raw)).unwrap_or(0);
@@ -250,14 +250,14 @@ impl RubyState {
     }
 }
 
-/// What a VM holds once its garbage is collected.
+/// What a VM holds after a garbage collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes of memory.
     pub bytes: usize,
     /// Objects.
     pub objects: usize,
-    /// Those among them that C code holds.
+    /// Number of objects that C code holds.
     pub held: usize,
     /// Symbols.
     pub symbols: usize,
@@ -268,14 +268,14 @@ pub(crate) fn cannot_start(message: &str) -> RuntimeError {
 }
 
 /// # Safety
-/// As [`StopTarget::stop`] says, of a VM of mruby.
+/// As for [`StopTarget::stop`], with an mruby VM.
 unsafe fn stop(vm: *mut c_void) {
     // SAFETY: it stores a pointer, as a signal handler may.
     unsafe { sys::tokaido_stop(vm.cast()) };
 }
 
 /// # Safety
-/// As [`StopTarget::go_on`] says, of a VM of mruby.
+/// As for [`StopTarget::go_on`], with an mruby VM.
 unsafe fn go_on(vm: *mut c_void) {
     // SAFETY: the caller's promise.
     unsafe { sys::tokaido_go_on(vm.cast()) };

@@ -1,5 +1,5 @@
-//! A Ruby virtual machine with every Ruby file loaded, and the calls into it: limits, errors, and a new state where the
-//! old one can no longer be trusted.
+//! A Ruby virtual machine with every Ruby file loaded, and the calls into it: limits, errors, and a
+//! new state when the old one can no longer be trusted.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -20,10 +20,10 @@ use crate::{
     state::{RubyState, Usage},
 };
 
-/// Ruby as a language of procedures, with a virtual machine of their own for scripts of mod_mruby's.
+/// Ruby as a language for procedures; mod_mruby scripts get a virtual machine of their own.
 #[derive(Clone, Debug, Default)]
 pub struct Ruby {
-    /// Below which scripts of mod_mruby's may look at files; `None`: nowhere.
+    /// The directory below which mod_mruby scripts may access files; `None`: no files.
     pub document_root: Option<PathBuf>,
 }
 
@@ -46,19 +46,19 @@ impl Language for Ruby {
     }
 }
 
-/// The procedures of the Ruby files among some sources. It has a virtual machine if there are any files.
+/// The procedures of the Ruby files among the sources. It has a virtual machine if there are any files.
 pub struct RubyVm {
     pub(crate) state: Option<RubyState>,
     procedures: Vec<Procedure>,
     setup: Setup,
-    /// How many databases had been dropped when Ruby last forgot its objects of them.
+    /// The number of dropped databases when Ruby last forgot its database objects.
     dropped: u64,
-    /// What `command` of lines and scripts calls.
+    /// The function that `command` in lines and scripts calls.
     pub(crate) command: Option<SharedCommand>,
 }
 
 impl RubyVm {
-    /// Loads the files that are written for Tokaido itself. Those with errors are left out and reported; the others serve.
+    /// Loads the files in the native dialect. Those with errors are skipped and reported; the others are usable.
     ///
     /// # Errors
     /// If mruby cannot start.
@@ -77,8 +77,8 @@ impl RubyVm {
         })
     }
 
-    /// One for the lines of a shell, which may require the files, and which that interrupt stops. What does not load is not
-    /// reported.
+    /// Creates one for the lines of a shell, which may require the files. `interrupt` stops them.
+    /// Load errors are not reported.
     ///
     /// # Errors
     /// If mruby cannot start.
@@ -98,7 +98,7 @@ impl RubyVm {
         Ok(Self::start(setup)?.0)
     }
 
-    /// One for the lines of a shell, and nothing else: it has no store and no procedures.
+    /// Creates one for the lines of a shell only: it has no store and no procedures.
     #[must_use]
     pub fn without_store(interrupt: Interrupt) -> Self {
         let setup = Setup {
@@ -112,7 +112,7 @@ impl RubyVm {
         Self { state: None, procedures: Vec::new(), setup, dropped: 0, command: None }
     }
 
-    /// Loads the files that are written for mod_mruby, which may look at files below `document_root`.
+    /// Loads the files written for mod_mruby, which may access files below `document_root`.
     ///
     /// # Errors
     /// If mruby cannot start.
@@ -144,18 +144,18 @@ impl RubyVm {
         Ok((Self { state, procedures, setup, dropped, command }, errors))
     }
 
-    /// What stops the calls of this VM.
+    /// The handle that stops the calls of this VM.
     #[must_use]
     pub fn interrupt(&self) -> Interrupt {
         self.setup.interrupt.clone()
     }
 
-    /// What its virtual machine holds, if it has one. Collects its garbage.
+    /// What its virtual machine holds, if it has one. Collects garbage first.
     pub fn usage(&mut self) -> Usage {
         self.state.as_mut().map(RubyState::usage).unwrap_or_default()
     }
 
-    /// Calls a procedure; one that answers a request is lent that, and its response.
+    /// Calls a procedure; one that answers a request gets the request and its response.
     fn run(
         &mut self,
         procedure: ProcedureId,
@@ -168,7 +168,7 @@ impl RubyVm {
         let dropped = self.setup.databases_dropped();
         if dropped != self.dropped {
             self.dropped = dropped;
-            // Should it fail, then for want of memory, and the call does so, too.
+            // If this fails, it is for lack of memory, and the call fails likewise.
             let _ = state.call(c"forget_databases", &[], 0);
         }
         let (place, is_handler) = (procedure.index(), exchange.is_some());
@@ -214,14 +214,14 @@ impl RubyVm {
         self.setup.limits
     }
 
-    /// One without procedures.
+    /// Creates a state without procedures.
     pub(crate) fn new_state(&self) -> Result<RubyState, RuntimeError> {
         let mut state = RubyState::new(&self.setup)?;
         state.context().command = self.command.clone();
         Ok(state)
     }
 
-    /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
+    /// A VM that was refused memory may be in an untested state; a new one is cheap.
     pub(crate) fn replace_state(&mut self) {
         let replaced = self.new_state().and_then(|mut state| {
             let (procedures, _) = load::load(&mut state, &self.setup)?;
@@ -231,7 +231,7 @@ impl RubyVm {
             procedures.iter().map(|procedure| procedure.name.clone()).collect()
         };
         match replaced {
-            // A file may load differently the second time; then the old state keeps the numbers of procedures true.
+            // If a file loads differently the second time, the old state keeps the procedures' numbers valid.
             Ok((state, procedures)) if names(&procedures) == names(&self.procedures) => {
                 self.state = Some(state);
             }

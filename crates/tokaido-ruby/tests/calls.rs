@@ -254,7 +254,7 @@ fn objects_of_an_ended_call_are_refused() {
          end",
     );
     bed.run().unwrap();
-    // The same database in the next call is that database.
+    // In the next call, it is still the same database.
     assert_eq!(bed.call("m.g", &[]).unwrap(), Value::Nil);
     let Value::String(message) = bed.call("m.h", &[]).unwrap() else { panic!() };
     assert!(String::from_utf8_lossy(&message).contains("this transaction has ended"));

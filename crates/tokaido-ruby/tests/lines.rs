@@ -1,4 +1,4 @@
-//! Lines that are typed into a shell, one after the other.
+//! Lines that are typed into a shell, one after another.
 
 mod support;
 
@@ -31,7 +31,7 @@ impl Bed {
         self.vm.run_line(line, Some(&mut *writer))
     }
 
-    /// What a line shows; `...` if it breaks off, `! message` if it raises.
+    /// What a line shows; `...` if incomplete, `! message` if it raises.
     fn shown(&mut self, line: &str) -> String {
         match self.run(line) {
             Ok(LineOutcome::Value(value)) => String::from_utf8(value.inspected).unwrap(),

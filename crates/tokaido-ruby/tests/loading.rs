@@ -1,4 +1,4 @@
-//! Files become procedures, and say what is wrong with them.
+//! Loading files as procedures, and reporting their errors.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Holds `docs/ruby.md` against the methods that there are.
+//! Checks `docs/ruby.md` against the actual methods.
 
 #[path = "support/stubs.rs"]
 mod stubs;
@@ -12,7 +12,7 @@ use tokaido_script::Value;
 const STUBS: &str = include_str!("../sig/tokaido.rbs");
 const MANUAL: &str = include_str!("../../../docs/ruby.md");
 
-/// What the first column calls a class, and what the object is called in the second.
+/// The name of a class in the first column, and of its object in the second.
 const CLASSES: [(&str, &str, &str); 14] = [
     ("transaction", "tx", "Tokaido::Transaction"),
     ("database", "db", "Tokaido::Database"),
@@ -73,7 +73,7 @@ fn the_table_has_every_method_and_no_other() {
     assert_eq!(documented(), found);
 }
 
-/// The methods of the API as the virtual machine has them, those for itself left out.
+/// The methods of the API in the virtual machine, without the internal ones.
 const METHODS: &str = r##"
 classes = %w[Transaction Database Scan Collection StoredHash StoredList StoredSet StoredSortedSet ScoreRange StoredStream EntryRange
              StreamGroup Fields Request Response Headers].map { |name| Tokaido.const_get(name) }
@@ -93,7 +93,7 @@ fn the_stubs_have_every_method_and_no_other() {
             other => panic!("{other:?}"),
         })
         .collect();
-    // What those of procedures do not have: scripts, mod_mruby's scripts, errors, and what is not public.
+    // What procedures lack: methods of scripts, mod_mruby scripts and errors, and what is not public.
     let elsewhere = [
         "Kernel#command",
         "Tokaido.log",

@@ -1,4 +1,4 @@
-//! Procedures that call each other, within Ruby, within Lua, and from one language to the other.
+//! Procedures that call each other: within Ruby, within Lua, and across languages.
 
 mod support;
 
@@ -11,7 +11,7 @@ use tokaido_script::{
 };
 use tokaido_store::Store;
 
-/// A runtime of both languages on a store in memory.
+/// A runtime of both languages on an in-memory store.
 struct Bed {
     store: MemoryStore,
     runtime: Box<dyn Runtime>,
@@ -41,7 +41,7 @@ impl Bed {
         Self { store, runtime }
     }
 
-    /// Calls a procedure as its mode says, and commits if it succeeds.
+    /// Calls a procedure in its mode, and commits if it succeeds.
     fn call(&mut self, name: &str, arguments: &[Value]) -> Result<Value, CallError> {
         let id = self.runtime.find(name.as_bytes()).unwrap_or_else(|| panic!("no {name}"));
         if self.runtime.procedures()[id.index()].mode == Mode::Read {
@@ -137,7 +137,7 @@ fn text(text: &str) -> Value {
     support::text(text)
 }
 
-/// Callers with whom they call: across languages, and within each.
+/// Callers and callees: across languages, and within each.
 const PAIRS: [(&str, &str); 4] = [("lu", "ru"), ("ru", "lu"), ("lu", "lu"), ("ru", "ru")];
 
 #[test]
@@ -158,7 +158,7 @@ fn arguments_and_results_go_through() {
         let result = bed.call(&format!("{caller}.read"), &arguments).unwrap();
         assert_eq!(result, Value::Array(values.to_vec()), "{caller} {called}");
     }
-    // And there and back again, as far as each language is at rest.
+    // Also there and back again, as long as each language is idle.
     let result = bed.call("ru.read", &[text("lu.read"), text("lu.echo"), text("x")]).unwrap();
     assert_eq!(json(&result), r#"["x"]"#);
 }
@@ -185,7 +185,7 @@ fn a_failure_undoes_all_of_it() {
             message.contains(&format!("{called}.{}:", if called == "lu" { "lua" } else { "rb" }))
         );
 
-        // Also if it is caught, if the procedure may have written.
+        // Even if it is caught, provided that the procedure may have written.
         let caught = bed.call(&caller_of("caught"), &[text(&format!("{called}.fail"))]);
         let message = caught.unwrap_err().to_string();
         assert!(message.contains("broken"), "{caller} {called}: {message}");
@@ -262,7 +262,7 @@ fn dialects_are_reached_as_well() {
 fn each_virtual_machine_can_be_interrupted() {
     let mut bed = bed();
     for name in ["lu.endless", "ru.endless"] {
-        // Those of Lua, of Kyoto Tycoon's Lua, of Ruby and of mod_mruby.
+        // For Lua, Kyoto Tycoon's Lua, Ruby and mod_mruby.
         let interrupts = bed.runtime.interrupts();
         assert_eq!(interrupts.len(), 4);
         for interrupt in &interrupts {
@@ -277,7 +277,7 @@ fn each_virtual_machine_can_be_interrupted() {
 
 #[test]
 fn limits_hold_for_both() {
-    // Room for the good calls on a busy machine.
+    // Enough time for the good calls on a busy machine.
     let limits = Limits { time: Duration::from_millis(500), ..support::limits() };
     for (caller, called) in PAIRS {
         let mut bed = Bed::with_limits(LUA, RUBY, limits);
@@ -286,7 +286,7 @@ fn limits_hold_for_both() {
             let error = bed.call(&format!("{caller}.{what}"), &endless).unwrap_err().to_string();
             assert!(error.contains("ms"), "{caller} {called}: {error}");
         }
-        // Both virtual machines serve on.
+        // Both virtual machines keep working.
         for name in ["lu.echo", "ru.echo"] {
             assert!(bed.call(name, &[]).is_ok());
         }

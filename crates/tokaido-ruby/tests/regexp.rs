@@ -1,4 +1,4 @@
-//! Regular expressions: what they find is what Ruby finds, within limits.
+//! Regular expressions match as in Ruby, within limits.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::process::Command;
 use support::{Bed, error_of, eval, json, limits, text, write_body};
 use tokaido_script::{CallError, Value};
 
-/// Expressions and what Ruby's `inspect` says of their values.
+/// Expressions, and Ruby's `inspect` of their values.
 const CASES: &[(&str, &str)] = &[
     (r#""tea 12" =~ /\d+/"#, "4"),
     (r#""tea" =~ /\d/"#, "nil"),
@@ -86,7 +86,7 @@ const CASES: &[(&str, &str)] = &[
     (r#""price 3".gsub(/\d/, '0' => 'a', '3' => 'b')"#, r#""price b""#),
 ];
 
-/// What `inspect` says of a value; Ruby 3.4 writes hashes otherwise than those before it.
+/// The result of `inspect`; Ruby 3.4 writes hashes differently than earlier versions.
 fn plain(inspected: &str) -> String {
     inspected.replace("\" => ", "\"=>")
 }
@@ -101,7 +101,7 @@ fn expressions_find_what_ruby_s_do() {
     }
 }
 
-/// Holds what is expected above against Ruby itself, where it is installed.
+/// Checks the expectations above against Ruby itself, where it is installed.
 #[test]
 fn what_is_expected_is_what_ruby_says() {
     let script: String =

@@ -1,4 +1,4 @@
-//! Procedures that would run for ever, or take all memory, are stopped, and the VM goes on.
+//! Procedures that would run for ever or use all memory are stopped, and the VM goes on.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use support::{Bed, json, limits};
 use tokaido_script::{CallError, Limits, Value};
 
-/// What never ends by itself.
+/// Code that never ends by itself.
 const ENDLESS: &[&str] = &[
     "loop {}",
     "while true; end",
@@ -71,7 +71,7 @@ const ENDLESS: &[&str] = &[
     "raise 'a' rescue loop {}",
 ];
 
-/// What takes memory without end.
+/// Code that allocates without end.
 const GREEDY: &[&str] = &[
     "a = []; loop { a << 'x' * 1000 }",
     "s = 'x'; loop { s << s }",
@@ -100,7 +100,7 @@ fn expect_stopped(body: &str, is_right: impl Fn(&CallError) -> bool) {
         let began = Instant::now();
         let error = bed.run().expect_err(body);
         assert!(is_right(&error), "{body}: {error:?}");
-        // Not a measurement: what nothing stops takes minutes.
+        // Not a measurement: without a limit it would take minutes.
         assert!(began.elapsed() < Duration::from_secs(20), "{body}: {:?}", began.elapsed());
         assert_eq!(bed.stored("kept"), None, "{body}");
         assert_eq!(bed.call("m.f", &[Value::Boolean(true)]).unwrap(), Value::Integer(7), "{body}");
@@ -110,7 +110,7 @@ fn expect_stopped(body: &str, is_right: impl Fn(&CallError) -> bool) {
 #[test]
 fn what_runs_for_ever_is_stopped() {
     for body in ENDLESS {
-        // Some of them meet another limit first, of the depth of calls or of memory.
+        // Some of them exceed another limit first: call depth or memory.
         expect_stopped(body, |error| !matches!(error, CallError::Interrupted));
     }
     for body in &ENDLESS[..16] {
@@ -132,7 +132,7 @@ fn what_takes_all_memory_is_stopped() {
 #[test]
 fn a_fiber_for_which_memory_ends_at_any_point_is_collected() {
     let text = support::write_body("a = []; loop { a << Fiber.new { } }");
-    // The limits differ by less than any part of a fiber takes.
+    // The limits differ by less than the size of any part of a fiber.
     for more in (0..4096).step_by(64) {
         let memory_bytes = (4 << 20) + more;
         let mut bed = Bed::one_with_limits(&text, Limits { memory_bytes, ..Limits::default() });

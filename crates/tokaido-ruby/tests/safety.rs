@@ -1,4 +1,4 @@
-//! What procedures cannot reach, what they cannot break, and that a VM does not grow.
+//! What procedures cannot reach and cannot break, and that a VM does not grow.
 
 mod support;
 
@@ -205,14 +205,14 @@ fn what_is_nested_deeply_is_no_harm() {
 
 #[test]
 fn an_error_that_poisons_the_transaction_cannot_be_rescued_away() {
-    // A refused call is no poison: the procedure may go on.
+    // A refused call does not poison the transaction: the procedure may go on.
     let mut bed =
         Bed::body("begin; tx[:main].get(nil); rescue Tokaido::Error; end\ntx[:main]['a'] = 1");
     bed.run().unwrap();
     assert_eq!(bed.stored("a").as_deref(), Some("1"));
 }
 
-/// What the server has of procedures stands where a procedure may write.
+/// The server's list of procedures is where a procedure can overwrite it.
 #[test]
 fn a_list_of_procedures_that_was_overwritten_is_no_harm() {
     let spoil = |value: &str| {
@@ -259,7 +259,7 @@ fn a_list_of_procedures_that_was_overwritten_is_no_harm() {
 
 #[test]
 fn many_calls_do_not_make_the_vm_grow() {
-    // TOKAIDO_RUBY_CALLS=1000000 for the whole of it.
+    // Run it in full with TOKAIDO_RUBY_CALLS=1000000.
     let calls = std::env::var("TOKAIDO_RUBY_CALLS").map_or(20_000, |calls| calls.parse().unwrap());
     let mut bed = Bed::one(
         "class M < Tokaido::Procedures
@@ -322,7 +322,7 @@ fn upstream_s_mistakes_are_corrected() {
         ("[1, 2].fill(7, 3, 1)", "[1,2,null,7]"),
         ("[3, 1, 2].sort!", "[1,2,3]"),
         ("[3, 1, 2].sort! { |a, b| b <=> a }", "[3,2,1]"),
-        // With memory that its copy shares.
+        // With memory that is shared with a copy.
         (
             "a = (1..300).to_a; a[10, 1] = a; [a.size, a[9], a[10], a[309], a[310], a[598]]",
             "[599,10,1,300,12,300]",

@@ -1,4 +1,4 @@
-//! What a database call from Lua costs: the bridge alone over a double that does nothing, and with
+//! What a database call from Lua costs: only the bridge, over a stub that does nothing, and with
 //! the engine behind it.
 
 use std::{hint::black_box, ops::Bound, path::Path, sync::Arc, time::Duration};
@@ -98,7 +98,7 @@ end)
 return bench
 "#;
 
-/// Finds one value under every key, and forgets what is written: what remains is the bridge.
+/// Finds one value under every key, and discards writes: what remains is the bridge.
 struct NoEngine;
 
 const FOUND: Record<'static> = Record::of(b"value", 1);
@@ -251,7 +251,7 @@ fn calls(c: &mut Criterion) {
     });
 }
 
-/// The same operations without Lua: what the engine's share is.
+/// The same operations without Lua: the engine's share.
 fn order_from_rust(group: &mut criterion::BenchmarkGroup<'_, WallTime>, store: &dyn Store) {
     let main = store.database("main").unwrap();
     let mut writer = store.writer().unwrap();
@@ -320,7 +320,7 @@ fn engine(c: &mut Criterion) {
     });
 }
 
-/// Caches and files, and what a tree costs beside them.
+/// Caches and files, with a tree for comparison.
 fn mounted(c: &mut Criterion) {
     let mut bed = Bed::mounted();
     let mut group = c.benchmark_group("mounted");

@@ -15,7 +15,7 @@ local function joined(separator, first, ...)
   return table.concat(parts, separator)
 end
 
--- A table that can be read and not changed: every procedure file gets the same one.
+-- A read-only table: every procedure file gets the same one.
 local function frozen(entries, name)
   return setmetatable({}, {
     __index = function(_, field)
@@ -44,20 +44,20 @@ end
 
 local random_bytes, uuid = native.random_bytes, native.uuid
 
--- So many random bytes of the system, which nobody can guess.
+-- That many random bytes from the system, which nobody can guess.
 function tokaido.random_bytes(len)
   text.number(len, "the number of bytes")
   if random_bytes(context, len) ~= 1 then native.fail(3) end
   return native.string(native.reply.data, native.reply.data_len)
 end
 
--- A random UUID (version 4), as in "0f8fad5b-d9cb-469f-a165-70867728950e".
+-- A random UUID (version 4), such as "0f8fad5b-d9cb-469f-a165-70867728950e".
 function tokaido.uuid()
   if uuid(context) ~= 1 then native.fail(3) end
   return native.string(native.reply.data, native.reply.data_len)
 end
 
--- A 64-bit integer from a string or number, exactly; nil if it is none.
+-- A 64-bit integer from a string or number, exactly; nil if it is not one.
 function tokaido.integer(value)
   if type(value) == "string" then
     local sign, digits = value:match "^(-?)(%d+)$"
@@ -76,7 +76,7 @@ function tokaido.integer(value)
   return nil
 end
 
--- The text that a key or value becomes when it is put: integers without exponent or suffix.
+-- The text that is stored for a key or value: integers have no exponent or suffix.
 function tokaido.text(value)
   local bytes = text.bytes_of(value, 2)
   if bytes then return bytes end
@@ -88,7 +88,7 @@ local json_api = {
   object = core.json.object, null = core.json.null,
 }
 
--- Where `print` goes while a script runs; otherwise it is a line in the log.
+-- Behind `print`: calls `core.write_out` while a script runs, otherwise writes a line to the log.
 function core.print(...)
   local line = joined("\t", 1, ...)
   if core.write_out then

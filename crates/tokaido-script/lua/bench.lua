@@ -1,5 +1,5 @@
--- A function that is timed: the loops around it, the clock around those, and what the compiler does meanwhile. Loaded
--- only into a virtual machine that measures.
+-- A timed function: the loops around it, the clock around those, and what the compiler does meanwhile. Loaded only
+-- into a virtual machine that measures.
 
 local core, now, main, is_compiled, in_transaction = ...
 
@@ -11,14 +11,14 @@ local error, type, tostring, pcall, sub = error, type, tostring, pcall, string.s
 -- The source of every file of the prelude.
 local PRELUDE = "[tokaido]"
 
--- Maximum number of events that are kept until they are fetched; who does not fetch them hears of no more.
+-- Maximum number of events kept until they are fetched; further ones are dropped.
 local EVENTS_MAX = 10000
 
--- The name of the chunks of the loops.
+-- The chunk name of the loops.
 local LOOP = "(loop)"
 
--- Each loop is compiled from its text for itself, so that none of them shares its traces with another. The result is
--- stored: what nobody takes would be optimised away. `run` is an upvalue that never changes, as a look-up that was hoisted.
+-- Each loop is compiled from its text separately, so that no two share traces. The result is stored, since an unused
+-- one would be optimised away. `run` is an upvalue that never changes, like a hoisted look-up.
 local LOOP_TEXT = [[
 local run, box, tx = ...
 return function(count)
@@ -27,8 +27,8 @@ end]]
 
 local load_text = core.sandbox.make_load {}
 
--- A function that runs a loop of `count` calls between two looks at the clock, in ns. It is not compiled itself: the
--- clock is a call that would end a trace. `before` is a number of calls that come first and do not count.
+-- A function that times a loop of `count` calls, in ns. It is not compiled itself: reading the clock is a call that
+-- would end a trace. `before` is the number of untimed calls that come first.
 local function timed(run)
   local loop = load_text(LOOP_TEXT, "=" .. LOOP)(run, {}, in_transaction and core.transaction or nil)
   local function sample(count, before)
@@ -41,8 +41,8 @@ local function timed(run)
   return sample
 end
 
--- In the dialects whose scripts are transactions, a sample is one, too; in the native one if that is wanted. The clock
--- stands within it.
+-- In dialects whose scripts are transactions, a sample is one, too; in the native one, on request. The clock runs
+-- within it.
 local function around(sample)
   if core.script_of then return core.script_of(sample) end
   if not in_transaction then return sample end
@@ -54,7 +54,7 @@ end
 
 local bench = {}
 
--- Gives a function that runs the chunk, and takes the function that this returns.
+-- Gives a function that runs the chunk, and takes the function that the chunk returns.
 function bench.prepare(chunk)
   return function(...)
     local run = chunk(...)
@@ -70,8 +70,8 @@ function bench.prepare(chunk)
   end
 end
 
--- Why a trace was given up, by LuaJIT's numbers (lj_traceerr.h). NYI is what LuaJIT says of things that its compiler
--- does not know.
+-- Why a trace was aborted, by LuaJIT's numbers (lj_traceerr.h). NYI is LuaJIT's word for things that its compiler does
+-- not support.
 local REASONS = {
   [0] = "an error was raised while the trace was recorded", "the trace is too short", "the trace is too long",
   "the stack is too deep", "too many snapshots", "blacklisted, since it was given up too often before", "recorded again",
@@ -88,7 +88,7 @@ local REASONS = {
   "NYI: too many variables change places in the loop", "NYI: values cannot be kept in the same register",
 }
 
--- Bytecodes that are not compiled, by their numbers (lj_bc.h).
+-- Bytecodes that are not compiled, by number (lj_bc.h).
 local BYTECODES = {
   [50] = "NYI: closing the upvalues of a closure (bytecode UCLO)",
   [51] = "NYI: making a closure (bytecode FNEW)",
@@ -105,11 +105,11 @@ local function reason_of(code, detail)
   return REASONS[code] or "reason number " .. code
 end
 
--- Maximum number of frames that are looked at for a line of the user's.
+-- Maximum number of frames searched for a line of user code.
 local DEPTH_MAX = 50
 
--- The line that is being run within the timed function: the innermost one that is not of the prelude. Nil if the loop
--- is not being run. The compiler's events come on a stack of their own, hence the thread.
+-- The line being run within the timed function: the innermost one outside the prelude. Nil if the loop is not running.
+-- The compiler's events run on a stack of their own, hence the thread.
 local function place_in_loop()
   local found
   for level = 0, DEPTH_MAX do
@@ -122,7 +122,7 @@ local function place_in_loop()
   end
 end
 
--- Where a function is at `pc`. Of the prelude, it is the line that has called it; nil if nothing timed has.
+-- Where a function is at `pc`. For the prelude, the line that called it; nil if nothing timed did.
 local function place(func, pc)
   local ok, info = pcall(util.funcinfo, func, pc)
   if not ok or not info.source then return "a built-in function" end
@@ -136,10 +136,10 @@ local function keep(...)
   if #events < EVENTS_MAX then events[#events + 1] = { ... } end
 end
 
--- A trace that begins where a C function returned, behind another trace.
+-- A trace that begins where a C function returned, after another trace.
 local STITCHED = -1
 
--- What does not concern the timed function is left out: the loop's own end, and what runs around it.
+-- Leaves out what does not concern the timed function: the loop's own end, and what runs around it.
 if is_compiled then
   jit.attach(function(what, trace, func, pc, code, detail)
     if what == "start" then
@@ -162,7 +162,7 @@ if is_compiled then
   end, "trace")
 end
 
--- What the compiler has done since the last time: lists of what, where the trace began, the place, and more about it.
+-- What the compiler has done since the last call: lists of what, where the trace began, the place, and more about it.
 function bench.take_events()
   local taken = events
   events = {}

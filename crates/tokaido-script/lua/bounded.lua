@@ -1,5 +1,5 @@
--- Functions of the libraries that work in C, where no time limit reaches them, or that use up the
--- stack of C when they call each other: done so that neither happens.
+-- Library functions that work in C, where no time limit reaches them, or that use up the C stack
+-- when they call each other: reimplemented so that neither happens.
 
 local core = ...
 
@@ -9,14 +9,14 @@ local getinfo = core.libraries.debug.getinfo
 
 local bounded = { table = {}, coroutine = {} }
 
--- LuaJIT's own goes on with what it finds as `__tostring`; if that is itself, it never ends, and
--- nothing stops it. A function of Lua in between meets the time limit.
+-- LuaJIT's own continues with whatever it finds as `__tostring`; if that is itself, it never ends,
+-- and nothing stops it. A Lua function in between meets the time limit.
 function bounded.tostring(...)
   return tostring(...)
 end
 
--- string.format calls `__tostring` from C, and uses up the stack of C if that formats, too. So
--- tables become text before.
+-- string.format calls `__tostring` from C, and uses up the C stack if that formats, too. So tables
+-- are converted to text first.
 local format, getmetatable = string.format, getmetatable
 local function format_shown(pattern, ...)
   local arguments, count = { ... }, select("#", ...)
@@ -33,7 +33,7 @@ local function has_table(a, b, c, d)
   return type(a) == "table" or type(b) == "table" or type(c) == "table" or type(d) == "table"
 end
 
--- Up to eight arguments are looked at without a loop, so that the caller's loop compiles with it.
+-- Up to eight arguments are checked without a loop, so that the caller's loop compiles with it.
 function bounded.format(pattern, ...)
   local a, b, c, d, e, f, g, h = ...
   if select("#", ...) > 8 or has_table(a, b, c, d) or has_table(e, f, g, h) then
@@ -42,10 +42,10 @@ function bounded.format(pattern, ...)
   return format(pattern, ...)
 end
 
--- Up to here table.sort compares without a comparison of ours.
+-- Up to this length, table.sort compares without a comparison in Lua.
 local SORT_IN_C_MAX = 100
 
--- The comparisons of C take as long as they like; those in Lua meet the time limit.
+-- Comparisons in C cannot be stopped; those in Lua meet the time limit.
 local sort = table.sort
 local function is_less(a, b) return a < b end
 function bounded.table.sort(list, less)
@@ -57,8 +57,8 @@ function bounded.table.sort(list, less)
   sort(list, less)
 end
 
--- From a position below the first, C moves every entry in between, be it there or not; and one that
--- is no integer of 32 bits it takes for such a one.
+-- From a position below the first, C moves every entry in between, whether it exists or not; and a
+-- position that is not a 32-bit integer it takes for one.
 local POSITION_MAX = 2 ^ 31 - 1
 
 local insert = table.insert
@@ -72,7 +72,7 @@ function bounded.table.insert(list, ...)
   insert(list, ...)
 end
 
--- Maximum number of coroutines that resume each other: each uses the stack of C.
+-- Maximum number of coroutines that resume each other: each uses the C stack.
 local COROUTINE_DEPTH_MAX = 150
 
 local create, resume, running = coroutine.create, coroutine.resume, coroutine.running

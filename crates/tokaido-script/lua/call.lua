@@ -1,4 +1,4 @@
--- `tx:call`: another procedure, in the transaction that runs.
+-- `tx:call`: calls another procedure, in the running transaction.
 
 local core = ...
 
@@ -7,12 +7,12 @@ local call_procedure, context_address = core.rust.call_procedure, core.rust.cont
 local call_failed, context = native.call_failed, native.context
 local type, error, tostring, unpack, xpcall = type, error, tostring, unpack, xpcall
 
--- The procedures of this virtual machine by name, without those that answer a route.
+-- The procedures of this virtual machine by name, except those that answer a route.
 local own = {}
 
 core.own_procedures = own
 
--- Of a procedure that may write, all happens, or nothing: if it fails, so does the transaction, even where the error is
+-- A procedure that may write is all or nothing: if it fails, so does the transaction, even if the error is
 -- caught.
 local function finish(procedure, ok, ...)
   if ok then return ... end

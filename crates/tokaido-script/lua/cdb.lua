@@ -1,4 +1,4 @@
--- A constant database: what reads is as of any other, what writes is refused.
+-- A constant database: reads are as in any other, writes are refused.
 
 local core = ...
 

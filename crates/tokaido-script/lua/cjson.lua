@@ -1,5 +1,5 @@
--- `cjson` and its settings, with the words of lua-cjson. How a value becomes JSON, and JSON a value, is the
--- dialect's, as is how a call fails.
+-- `cjson` and its settings, worded as in lua-cjson. The dialect decides how values and JSON are converted, and
+-- how a call fails.
 
 local core = ...
 
@@ -11,7 +11,7 @@ local DIGITS_MAX = 14
 -- Maximum of any other setting.
 local INTEGER_MAX = 2 ^ 31 - 1
 
--- Raises a message. A dialect may say it in its own way.
+-- Raises a message. A dialect may do it in its own way.
 function core.fail_call(message) error(message, 0) end
 
 local function bad(place, name, why)
@@ -23,7 +23,7 @@ local function described(value)
   return type(value)
 end
 
--- A text, or a number as one.
+-- A text, or a number as text.
 local function text(value, place, name)
   if type(value) == "string" then return value end
   if type(value) == "number" then return tostring(value) end
@@ -67,9 +67,9 @@ end
 
 core.call_arguments = { bad = bad, text = text, integer = integer, INTEGER_MAX = INTEGER_MAX }
 
--- A cjson with settings of its own, as `cjson.new()` makes it, and what gives them back the values that they
--- begin with. `how` has `encode(value, settings)` and `decode(text, settings)`, which give nil and a message if they fail, and
--- `changed()`, which is called before a setting is.
+-- A cjson with its own settings, as `cjson.new()` makes it, and a function that resets these to their initial
+-- values. `how` has `encode(value, settings)` and `decode(text, settings)`, which give nil and a message if they
+-- fail, and `changed()`, which is called before a setting changes.
 function core.new_cjson(how)
   local set, json = {}, { _NAME = "cjson", _VERSION = "2.1.0", null = core.null }
 

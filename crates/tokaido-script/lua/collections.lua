@@ -1,12 +1,12 @@
--- What the handles of hashes, lists, sets, sorted sets and streams have in common. A handle is a database and a
--- key: it holds nothing of the value, so that what was written by any other way is there at the next call.
+-- What the handles of hashes, lists, sets, sorted sets and streams share. A handle is a database and a key: it
+-- holds nothing of the value, so the next call sees what was written in any other way.
 
 local core = ...
 
 local text = core.text
 local type, error, pairs, tostring, setmetatable = type, error, pairs, tostring, setmetatable
 
--- Databases without collections have the methods that make handles, too, but these only raise.
+-- Databases without collections also have the methods that make handles, but there they only raise.
 local function refuse(class, method, engine)
   class[method] = function(self)
     if type(self) ~= "table" then error(text.NO_COLON, 2) end
@@ -15,7 +15,7 @@ local function refuse(class, method, engine)
   end
 end
 
--- The metatable of handles whose methods are in a class.
+-- The metatable of handles whose methods are in `class`.
 function core.handle_meta(class, what)
   core[what.class] = class
   setmetatable(class, {
@@ -40,7 +40,7 @@ function core.handles(method, class, what)
   return core.handle_meta(class, what)
 end
 
--- Entries of the first page of a loop, and of the others at most.
+-- The number of entries in the first page of a loop, and the maximum for the others.
 core.PAGE_ENTRIES_FIRST, core.PAGE_ENTRIES_MAX = 16, 128
 
 -- A position or a rank, as an integer that a double holds exactly.
@@ -52,7 +52,7 @@ function core.position(position, what, level)
   error(what .. " is an integer, this is " .. text.shown(position), level or 3)
 end
 
--- Refuses what no range of a collection has. Called by a function that the method calls.
+-- Refuses options that no range of a collection has. Called by a function that the method calls.
 function core.check_options(range, options, what, names)
   if type(range) ~= "table" then
     error("a range of " .. what .. " is a table, as {reverse = true}, this is "

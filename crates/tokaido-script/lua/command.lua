@@ -1,4 +1,4 @@
--- `tx:command`: commands of the server around us, in the transaction that runs.
+-- `tx:command`: commands of the surrounding server, in the running transaction.
 
 local core = ...
 
@@ -26,8 +26,8 @@ function core.Transaction:command(name, ...)
   end
   many_begin(context)
   add(name)
-  -- Few arguments are added without a loop: it would be compiled for itself, and not as a part of
-  -- the loop that calls us.
+  -- Few arguments are added without a loop: a loop would be compiled separately, and not as a part
+  -- of the caller's loop.
   local count = select("#", ...)
   local first, second, third = ...
   if count > 0 then add(first) end

@@ -1,12 +1,12 @@
 -- A database, as `tx.main` gives it. Every method is one native call, so that a loop over it
--- compiles; what is rare (numbers as keys, options, errors) branches off first.
+-- compiles; rare cases (numbers as keys, options, errors) branch off first.
 --
 -- Errors are raised at level 3 from a helper called by the method, or 2 in the method itself: both
 -- name the line in the procedure. No call to a helper may be a tail call, or the level is wrong.
 
--- The file is loaded once for each class of databases whose native functions are its own: only
--- functions that never change become constants of a trace. A class of that kind has a prefix, and
--- takes what has none of that name from the common functions.
+-- The file is loaded once for each class of databases with native functions of its own: only
+-- functions that never change become constants of a trace. Such a class has a prefix, and takes
+-- the common functions where there is none with its prefix.
 
 local core, class, prefix = ...
 

@@ -1,18 +1,18 @@
--- What becomes of an error that nobody caught: a message with file and line, and a traceback
--- without the frames of this prelude.
+-- How an error is handled that nobody caught: a message with file and line, and a traceback without
+-- the frames of this prelude.
 
 local core = ...
 
 local debug = core.libraries.debug
 local traceback, getinfo = debug.traceback, debug.getinfo
 local type, tostring, pcall, getmetatable = type, tostring, pcall, getmetatable
--- LuaJIT's own, not the bounded ones of patterns.lua: this runs when the stack is all but full.
+-- LuaJIT's own, not the bounded ones of patterns.lua: this runs when the stack is almost full.
 local find, gmatch, gsub = string.find, string.gmatch, string.gsub
 
 -- The source of every file of the prelude.
 local PRELUDE = "[tokaido]"
 
--- Where the innermost frame of user code stands.
+-- The position of the innermost frame of user code.
 local function position(level)
   for i = level, level + 50 do
     local info = getinfo(i, "Sl")
@@ -35,7 +35,7 @@ local function user_traceback(level)
   return table.concat(lines, "\n")
 end
 
--- The metatable of a refusal that undoes nothing: the transaction is committed. Only dialects raise such.
+-- The metatable of a refusal that undoes nothing: the transaction is committed. Only dialects raise it.
 core.KEPT = {}
 
 -- Keeps the stack of an error that is raised again further out.
@@ -48,16 +48,16 @@ local function keep(raised)
   return raised
 end
 
--- Errors of the prelude name the line in the procedure; one that could not, since the procedure's
--- frame was gone, must not name ours.
+-- Errors of the prelude name the line in the procedure. If that is impossible, since the procedure's
+-- frame is gone, they must not name a line of the prelude.
 local OWN_POSITION = "^%[tokaido%]:%d+: "
 
--- What LuaJIT says where a method was called with a dot, and so on something that is no database.
+-- What LuaJIT says if a method was called with a dot, and so on something that is not a database.
 local NO_SELF = {
   "^attempt to index local 'self'", "cannot convert 'nil' to 'int", "^attempt to get length of local 'key'",
 }
 
--- An error of LuaJIT that was raised within the prelude.
+-- The message for a LuaJIT error that was raised within the prelude.
 local function own_message(message)
   for i = 1, #NO_SELF do
     if find(message, NO_SELF[i]) then return core.text.NO_COLON end

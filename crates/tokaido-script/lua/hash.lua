@@ -1,4 +1,4 @@
--- A hash, as `tx.main:hash("h")` gives it. As with databases, each method is one native call, and errors
+-- A hash, as `tx.main:hash("h")` gives it. As for databases, each method is one native call, and errors
 -- name the line in the procedure.
 
 local core = ...
@@ -141,7 +141,7 @@ function Hash:random()
   return nil
 end
 
--- Reads the next page, behind the last field of the one before it; tells whether it has anything.
+-- Reads the next page, after the last field of the previous one; tells whether it has any fields.
 local page, PAGE_ENTRIES_MAX = native.hash_page, core.PAGE_ENTRIES_MAX
 local function load_page(state)
   if state.is_over then return false end
@@ -151,7 +151,7 @@ local function load_page(state)
   else
     code = page(context, state.index, key, #key, "", -1, entries)
   end
-  -- The level is that of the loop: fail, load_page, the iterator, the loop.
+  -- The error level is that of the loop: fail, load_page, the iterator, the loop.
   if code ~= YES and code ~= NO then fail(4) end
   if entries < PAGE_ENTRIES_MAX then state.entries = entries * 2 end
   local fields, values, loaded = {}, {}, 0

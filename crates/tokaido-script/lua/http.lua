@@ -1,5 +1,5 @@
--- What an HTTP handler gets: `req` and `res`. Both are made once per VM; the fields of `req` are
--- fetched when they are first read, so a handler that looks at nothing costs nothing.
+-- What an HTTP handler gets: `req` and `res`. Both are made once per VM. Fields of `req` are
+-- fetched when they are first read, so a handler that reads none costs nothing.
 
 local core = ...
 
@@ -23,7 +23,7 @@ local function field(which)
   end
 end
 
--- Names and values as a table. Where a name comes twice, `join` tells how the two become one.
+-- Names and values as a table. If a name comes twice, `join` makes the two values one.
 local function pairs_of(which, join)
   return function()
     if request_pairs(context, which) ~= YES then fail(4) end
@@ -65,7 +65,7 @@ function Request:json()
   return value
 end
 
--- Whether fields of the last request are still there.
+-- Whether the last request's fields are still there.
 local fetched = false
 
 request = setmetatable({}, {
@@ -103,7 +103,7 @@ local function add_header(name, value, add)
   if response_header(context, name, #name, value, #value, add) ~= YES then fail(4) end
 end
 
--- Headers live on the native side: setting one is a call, and there is nothing to clean up.
+-- Headers are kept on the native side: setting one is a call, and there is nothing to clean up.
 Response.headers = setmetatable({}, {
   __index = function(_, name)
     if type(name) ~= "string" then return nil end

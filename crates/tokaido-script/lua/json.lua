@@ -8,7 +8,7 @@ local encode, decode, context_address = rust.json_encode, rust.json_decode, rust
 local error, setmetatable, type = error, setmetatable, type
 
 local json = {
-  -- What `null` is in a table, where nil cannot be.
+  -- What `null` is in a table, where there cannot be a nil.
   null = core.null,
 }
 

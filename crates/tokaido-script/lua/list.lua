@@ -128,7 +128,7 @@ function List:find(item)
   return nil
 end
 
--- Reads the next page, from the position `from` on; tells whether it has anything.
+-- Reads the next page, starting at the position `from`; tells whether it has anything.
 local page, PAGE_ENTRIES_MAX = native.list_page, core.PAGE_ENTRIES_MAX
 local function load_page(state)
   local key, from, to, entries = state.key, state.from, state.to, state.entries
@@ -137,7 +137,7 @@ local function load_page(state)
   if left <= 0 then return false end
   if entries > left then entries = left end
   local code = page(context, state.index, key, #key, from, from + (left - 1) * step, entries, step)
-  -- The level is that of the loop: fail, load_page, the iterator, the loop.
+  -- The error level is that of the loop: fail, load_page, the iterator, the loop.
   if code ~= YES and code ~= NO then fail(4) end
   if entries < PAGE_ENTRIES_MAX then state.entries = entries * 2 end
   local items, loaded, first = {}, 0, reply.flags
@@ -162,7 +162,7 @@ end
 
 local OPTIONS = { first = true, last = true, reverse = true }
 
--- What a scan starts from. Called by the method, for the level of its errors.
+-- Where a scan starts. Called by the method, for the level of its errors.
 local range_of, PAGE_ENTRIES_FIRST = native.list_range, core.PAGE_ENTRIES_FIRST
 local function begin(self, range)
   if type(self) ~= "table" then error(NO_COLON, 3) end

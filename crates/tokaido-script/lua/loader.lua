@@ -72,7 +72,7 @@ function core.require(name)
   return module.value
 end
 
--- Loads a module if that has not happened; gives nil, or why it failed.
+-- Loads a module if it was not loaded before; gives nil, or why it failed.
 function loader.load(name)
   local module = modules[name]
   if module.state == "new" then run(name, module) end
@@ -80,7 +80,7 @@ function loader.load(name)
   return nil
 end
 
--- Marks as failed what was being loaded when loading was stopped from outside.
+-- Marks as failed the modules that were being loaded when loading was stopped from outside.
 function loader.abandon(message)
   for i = #loading, 1, -1 do
     local module = modules[loading[i]]

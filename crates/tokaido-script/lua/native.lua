@@ -1,17 +1,17 @@
 -- The native functions, made callable. Rust passes their addresses and C types; each becomes a
 -- cdata function pointer that is never reassigned, which LuaJIT turns into a constant of the trace.
 --
--- No pointer leaves this prelude: a cdata pointer in user code would be a way to all memory.
+-- No pointer leaves this prelude: a cdata pointer in user code would give access to all memory.
 
 local core = ...
 
 local ffi = ffi
 
--- What later files need of libraries that user code must not see; sandbox.lua removes the globals.
+-- Parts of libraries that later files need and user code must not see; sandbox.lua removes the globals.
 core.libraries = { debug = debug, os = os, jit = jit }
 
--- Room for as much code as a server with many procedures has (LuaJIT's own limits suit one script),
--- and traces that go on behind a call that cannot be compiled.
+-- Room for the code of a server with many procedures (LuaJIT's own limits suit one script), and
+-- traces that continue after a call that cannot be compiled.
 jit.opt.start("maxtrace=8000", "maxrecord=16000", "minstitch=3", "maxmcode=40960")
 
 local native = {
@@ -42,7 +42,7 @@ end
 local reply, ffi_string = native.reply, ffi.string
 local getinfo, match, error, setmetatable = debug.getinfo, string.match, error, setmetatable
 
--- An error with a code, as `error {message = …, code = …}` raises it, and with a place as other errors have.
+-- An error with a code, as `error {message = …, code = …}` raises it, and with a position like other errors.
 local coded_meta = { __tostring = function(raised) return raised.message end }
 local function coded(code, message, level)
   local info = getinfo(level + 1, "Sl")
@@ -52,7 +52,7 @@ local function coded(code, message, level)
   return setmetatable({ message = message, code = code }, coded_meta)
 end
 
--- Raises what a native function said when it answered FAILED. Level 3 is the caller of the method
+-- Raises the message of a native function that answered FAILED. Level 3 is the caller of the method
 -- that made the native call.
 function native.fail(level)
   level = level or 3
@@ -62,10 +62,10 @@ function native.fail(level)
   error(message, level)
 end
 
--- The key under which a database has its index: one that no program can name, so that none changes it.
+-- The key under which a database has its index. No program can name it, so none can change it.
 core.INDEX = function() end
 
--- What `getmetatable` gives of all that is ours. What has it is not for `rawset`.
+-- What `getmetatable` gives for all objects of the prelude. `rawset` refuses them.
 core.OURS = "tokaido"
 
 native.string = ffi_string

@@ -1,5 +1,5 @@
--- Scans of databases whose keys have no order, caches and constant ones. They are gone through page
--- by page; a range leaves out what is not in it.
+-- Scans of databases whose keys have no order: caches and constant ones. They are read page by page;
+-- a range leaves out what is not in it.
 
 local core = ...
 
@@ -11,7 +11,7 @@ local error = error
 local INDEX = core.INDEX
 local YES, NO = 1, 0
 
--- Records that are asked for at a time.
+-- Number of records requested at a time.
 local PAGE_RECORDS = 100
 
 local function is_within(key, low, low_included, high, high_included)
@@ -20,9 +20,9 @@ local function is_within(key, low, low_included, high, high_included)
   return true
 end
 
--- Fetches the next page that has something of the range in it; tells whether there is one. A program
--- may give the state a metatable, so that to read or write a field may load another page: while there
--- is something to take from this one, the state is not touched.
+-- Fetches the next page that has something in the range; tells whether there is one. A program may
+-- give the state a metatable, so that reading or writing a field may load another page: as long as
+-- there is something to take from this page, the state is not touched.
 local function load_page(state)
   local keys, values, count, with_values = {}, {}, 0, state.with_values
   local low, low_included = state.low, state.low_included
@@ -30,7 +30,7 @@ local function load_page(state)
   while count == 0 do
     if state.is_over then return false end
     local code = page_load(context, state.index, state.cursor, PAGE_RECORDS, with_values and YES or NO)
-    -- The level is that of the loop: fail, load_page, advance, the iterator, the loop.
+    -- The error level is that of the loop: fail, load_page, advance, the iterator, the loop.
     if code ~= YES and code ~= NO then fail(5) end
     local cursor = reply.number
     while page_next(context) == YES do

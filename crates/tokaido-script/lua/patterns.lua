@@ -1,5 +1,5 @@
--- The pattern functions of `string`. LuaJIT's matcher works in C, where no time limit reaches it;
--- so what could take long there goes to a matcher of our own, which counts its steps and gives up.
+-- The pattern functions of `string`. LuaJIT's matcher works in C, where no time limit reaches it,
+-- so potentially long matches go to the product's own matcher, which counts its steps and gives up.
 
 local core = ...
 
@@ -11,13 +11,13 @@ local format, sub = string.format, string.sub
 local type, error, select, tostring = type, error, select, tostring
 local getmetatable, tonumber = getmetatable, tonumber
 
--- Up to here LuaJIT's matcher may do its worst: some milliseconds.
+-- Up to this many steps LuaJIT's matcher is used even in the worst case: some milliseconds.
 local STEPS_MAX = 2 ^ 22
 
--- What the items of patterns cost: how many may match any number of characters, and by what the
--- optional ones multiply the ways to match. Cached, since a program has few patterns; a program
--- that makes them from data starts the cache anew now and then. Patterns longer than this come from
--- data, too, and are not kept.
+-- The cost of patterns: how many items may match any number of characters, and the factor by which
+-- optional items multiply the ways to match. Cached, since a program has few patterns; a program
+-- that makes them from data restarts the cache now and then. Patterns longer than this are made
+-- from data, too, and are not kept.
 local CACHED_MAX, CACHED_LEN_MAX = 1000, 256
 local repeats, choices, cached = {}, {}, 0
 
@@ -38,24 +38,24 @@ local function is_risky(subject, pattern)
   return #pattern * (#subject) ^ (count + 1) * ways > STEPS_MAX
 end
 
--- Subject and pattern may be numbers. They are made text here, so that C gets none that was not
--- looked at.
+-- Subject and pattern may be numbers. They are converted to text here, so that C gets none that
+-- was not checked.
 local function text_of(argument)
   if type(argument) == "number" then return tostring(argument) end
   return argument
 end
 
--- The results of a counted match: first, last, captures. Never a tail call, for the level's sake.
+-- The results of a counted match: first, last, captures. Never a tail call, for the error level.
 local function checked(name, first, last, ...)
   if first == false then error("string." .. name .. ": " .. last, 3) end
   return first, last, ...
 end
 
--- `init` as a place in the subject; nil if it is behind its end.
+-- `init` as a position in the subject; nil if it is after the end.
 local function start_of(subject, init)
   init = tonumber(init) or 1
   if init < 0 then init = #subject + init + 1 end
-  -- A number that is none is none of those from 1 up either.
+  -- NaN is not 1 or more either.
   if not (init >= 1) then init = 1 end
   if init > #subject + 1 then return nil end
   return init
@@ -101,11 +101,11 @@ function patterns.gmatch(subject, pattern)
       start = #subject + 2
       return nil
     end
-    -- An empty match is stepped over, or the next would be the same.
+    -- Steps over an empty match, or the next match would be the same.
     start = last >= first and last + 1 or first + 1
     return ...
   end
-  -- In a gmatch a caret has no meaning but itself.
+  -- In a gmatch a caret just stands for itself.
   if sub(pattern, 1, 1) == "^" then pattern = "%" .. pattern end
   return function()
     if start > #subject + 1 then return nil end
@@ -113,7 +113,7 @@ function patterns.gmatch(subject, pattern)
   end
 end
 
--- What a match is replaced by.
+-- The replacement of a match.
 local function replaced(whole, replacement, ...)
   local kind, value = type(replacement), nil
   if kind == "table" then
@@ -136,8 +136,8 @@ local function replaced(whole, replacement, ...)
   return value
 end
 
--- Whether a replacement may call functions. Called from C they would use up the stack of C, if
--- they replace, too.
+-- Whether a replacement may call functions. If C called them, they would use up the C stack if they
+-- replace, too.
 local function may_call(replacement)
   local kind = type(replacement)
   return kind == "function" or kind == "table" and getmetatable(replacement) ~= nil

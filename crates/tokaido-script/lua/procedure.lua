@@ -9,7 +9,7 @@ local METHODS = {
   GET = true, HEAD = true, OPTIONS = true, POST = true, PUT = true, PATCH = true, DELETE = true,
 }
 
--- A procedure is called like the function it was made of, with the transaction passed on.
+-- A procedure is called like the function it was made from, with the transaction passed on.
 local Procedure = {
   __call = function(self, ...) return self.run(...) end,
   __newindex = function() error("a procedure cannot be changed", 2) end,

@@ -1,5 +1,5 @@
--- The environment of user code: what the language has, less what reaches out of it, and with
--- undeclared variables caught. Each module has one of its own, so an accident stays in its file.
+-- The environment of user code: what the language has, without what reaches out of it, and with
+-- undeclared variables caught. Each module has its own, so an accident stays in its file.
 
 local core = ...
 
@@ -11,10 +11,10 @@ local os = core.libraries.os
 local REP_LEN_MAX = 64 * 2 ^ 20
 
 -- Maximum length of the source that load takes, in bytes, and maximum number of jumps and labels in
--- it: LuaJIT goes through those before each of them.
+-- it: for each of them LuaJIT goes through all earlier ones.
 local LOAD_LEN_MAX, LOAD_JUMPS_MAX = 2 ^ 20, 5000
 
--- What jumps, and what is jumped to.
+-- Jumps and their targets.
 local JUMPS = {
   "::", "%f[%w_]goto%f[^%w_]", "%f[%w_]and%f[^%w_]", "%f[%w_]or%f[^%w_]", "%f[%w_]elseif%f[^%w_]",
 }
@@ -68,7 +68,7 @@ local LIBRARIES = {
 for name, bounded in pairs(core.bounded.table) do LIBRARIES.table[name] = bounded end
 for name, bounded in pairs(core.bounded.coroutine) do LIBRARIES.coroutine[name] = bounded end
 
--- A seed holds until the call ends: the VM's random numbers are everybody's.
+-- A seed lasts until the call ends: all calls share the VM's random numbers.
 local seeded, context = core.native.seeded, core.native.context
 function LIBRARIES.math.randomseed(seed)
   randomseed(seed)
@@ -82,15 +82,15 @@ local FUNCTIONS = {
   tostring = core.bounded.tostring, type = type, unpack = unpack, xpcall = xpcall, _VERSION = _VERSION,
 }
 
--- Tells how much memory the VM has in use. It does no more, since collecting is not for a
--- procedure to decide: it shares the VM with others.
+-- Tells how much memory the VM uses. It does nothing else, since a procedure cannot control the
+-- collector: it shares the VM with others.
 local collectgarbage = collectgarbage
 function FUNCTIONS.collectgarbage(what)
   if what == "count" then return collectgarbage "count" end
   error([[only collectgarbage("count") is allowed]], 2)
 end
 
--- A handle that a procedure has broken would be broken for all others in the VM.
+-- A handle that one procedure has broken would be broken for all others in the VM.
 local getmetatable, rawset, OURS = getmetatable, rawset, core.OURS
 function FUNCTIONS.rawset(table, field, value)
   if getmetatable(table) == OURS then
@@ -99,7 +99,7 @@ function FUNCTIONS.rawset(table, field, value)
   return rawset(table, field, value)
 end
 
--- `load` for source text only; what it compiles lives in `environment` unless told otherwise.
+-- `load` for source text only; what it compiles runs in `environment` unless told otherwise.
 local function make_load(environment)
   return function(chunk, name, _, chunk_environment)
     if type(chunk) == "function" then
@@ -131,7 +131,7 @@ local function write_undeclared(_, name)
     .. "'; declare it with 'local'", 2)
 end
 
--- A script has its VM for itself, and may collect what it likes to measure without.
+-- A script has its VM to itself, and may collect garbage that it does not want to measure.
 local SCRIPT_MAY_COLLECT = { collect = true, count = true, step = true, stop = true, restart = true }
 local function collect(what, size)
   what = what or "collect"
@@ -151,7 +151,7 @@ function core.exit(status)
   error(core.EXIT, 0)
 end
 
--- In the dialects of other servers, whose scripts ask for a collection before they measure: it is as if one had been made.
+-- For dialects of other servers, whose scripts ask for a collection before they measure: pretends to have made one.
 local function collect_nothing(what)
   if what == "count" then return collectgarbage "count" end
   return 0
@@ -161,7 +161,7 @@ local sandbox = {
   functions = FUNCTIONS, libraries = LIBRARIES, copy = copy, make_load = make_load, collect_nothing = collect_nothing,
 }
 
--- A new environment. `guarded` ones refuse new globals.
+-- Makes a new environment. `guarded` ones refuse new globals.
 function sandbox.environment(guarded)
   local environment = copy(FUNCTIONS)
   for name, library in pairs(LIBRARIES) do environment[name] = copy(library) end
@@ -184,12 +184,12 @@ function sandbox.of_script(environment)
   return environment
 end
 
--- Methods of strings come from a table that no user code can reach, and so cannot change.
+-- The methods of strings are in a table that user code can neither reach nor change.
 local string_meta = getmetatable ""
 string_meta.__index = copy(safe_string)
 string_meta.__metatable = false
 
--- What is left in the real globals is found by whatever the prelude may have let slip.
+-- Anything that slips past the prelude would find what is left in the real globals.
 for _, name in ipairs {
   "collectgarbage", "dofile", "gcinfo", "getfenv", "load", "loadfile", "loadstring", "module",
   "newproxy", "package", "print", "require", "setfenv", "debug", "ffi", "io", "jit", "os",

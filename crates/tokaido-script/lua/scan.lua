@@ -20,16 +20,16 @@ local FROM_GIVEN, FROM_INCLUDED = 0x10000, 0x20000
 local FAR_GIVEN, FAR_INCLUDED = 0x40000, 0x80000
 local KEYS_ONLY = 0x100000
 
--- Before each entry that was read ahead stand the lengths of its key and its value.
+-- Each entry that was read ahead is preceded by the lengths of its key and its value.
 local lens_type = core.ffi.typeof "const int32_t *"
 local LENS_SIZE = 8
 
--- Maximum number of entries that are read ahead, and the number with which a scan begins.
+-- Maximum number of entries that are read ahead, and the initial number for a scan.
 local AHEAD_RECORDS_MAX, AHEAD_RECORDS_FIRST = 64, 2
 
--- Reads entries ahead, from the one after `last` on or from the first one; tells whether there are
--- any. A loop that has used up what it had gets twice as much; one that writes, or has another
--- loop in it, gets one at a time.
+-- Reads entries ahead, from the one after `last` or from the first one; tells whether there are any.
+-- A loop that has used up its entries gets twice as many; one that writes, or has another loop in
+-- it, gets one at a time.
 local function read_ahead(state, last)
   local records = 1
   if state.unread == 0 and state.number == reply.ahead_number then
@@ -44,7 +44,7 @@ local function read_ahead(state, last)
     local from = state.from
     code = scan_ahead(context, state.first_plan, from, #from, far, #far, records)
   end
-  -- The level is that of the loop: fail, read_ahead, advance, the iterator, the loop.
+  -- The error level is that of the loop: fail, read_ahead, advance, the iterator, the loop.
   if code ~= YES and code ~= NO then fail(5) end
   local unread = code == YES and reply.number or 0
   state.number, state.records, state.at = reply.ahead_number, records, 0
@@ -64,13 +64,13 @@ local function advance(state, last)
   return true
 end
 
--- The lengths of the key and the value at a place of what was read ahead. The state is a table like
--- any other, so that a program may have changed the place: it must not lead to other memory. It may
--- have a metatable, too, so that to read or write a field may run another scan, which frees what was
--- read ahead: between this check and the copies of key and value the state is not touched.
+-- The lengths of the key and the value at a place in what was read ahead. The state is an ordinary
+-- table, so a program may have changed the place: it must not lead to other memory. It may also have
+-- a metatable, so that reading or writing a field may run another scan, which frees what was read
+-- ahead: between this check and the copies of key and value the state is not touched.
 local function lens_at(place)
   local len = reply.ahead_len
-  -- An int64_t, which wraps around, is no place.
+  -- An int64_t, which wraps around, is not a place.
   if type(place) == "number" and place >= 0 and place + LENS_SIZE <= len then
     local lens = ffi_cast(lens_type, reply.ahead + place)
     local key_len, value_len = lens[0], lens[1]
@@ -145,7 +145,7 @@ local function bounds(range)
   low, low_included = tighten(low, low_included, option_key(range, "after"), false, true)
   high, high_included = tighten(high, high_included, option_key(range, "to"), true, false)
   high, high_included = tighten(high, high_included, option_key(range, "before"), false, false)
-  -- The empty key is before all others, and no key that the store would take as a bound.
+  -- The empty key comes before all others, and the store would not take it as a bound.
   if low == "" then low = nil end
   return low, low_included, high, high_included
 end
@@ -178,7 +178,7 @@ local function read_range(self, range)
 end
 core.read_range = read_range
 
--- What a scan starts from, or nil if it is known to be empty.
+-- Where a scan starts, or nil if it is known to be empty.
 local function begin(self, range, flags)
   local low, low_included, high, high_included
   range, low, low_included, high, high_included = read_range(self, range)

@@ -1,4 +1,4 @@
--- Scripts and the shell: code that runs outside of any transaction, and begins its own.
+-- Scripts and the shell: code that runs outside any transaction, and begins its own.
 
 local core = ...
 
@@ -13,7 +13,7 @@ local rawset = rawset
 
 local YES, CONFLICT = 1, 3
 
--- How often a transaction that collides with another one is run.
+-- How often a transaction that conflicts with another one is tried.
 local ATTEMPTS_MAX = 10
 
 local function fail()
@@ -32,7 +32,7 @@ local function check(run, what)
   return run
 end
 
--- Runs the body in the transaction that was begun. If it raises, nothing of it remains.
+-- Runs the body in the transaction that was begun. If it raises, the transaction is undone.
 local function run_body(run, ...)
   local results = pack(xpcall(run, core.keep_error, core.transaction, ...))
   if not results[1] then
@@ -76,7 +76,7 @@ session.tokaido = core.loader.builtin.tokaido
 session.json = core.loader.builtin["tokaido.json"]
 core.session = session
 
--- Makes a function of the program that runs us a global of scripts.
+-- Makes a function of the host program a global of scripts.
 function core.set_function(name, index)
   rawset(session, name, function(...)
     local ok, result = call_function(context_address, index, ...)

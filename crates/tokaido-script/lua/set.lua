@@ -10,7 +10,7 @@ local type, error, select, setmetatable, rawget = type, error, select, setmetata
 
 local NO, YES = 0, 1
 
--- What is made of several sets, as in src/bridge/collections/set.rs.
+-- How several sets are combined, as in src/bridge/collections/set.rs.
 local UNION, INTERSECTION, DIFFERENCE = 0, 1, 2
 
 local Set = {}
@@ -83,7 +83,7 @@ function Set:random()
   return nil
 end
 
--- Reads the next page, behind the last member of the one before it; tells whether it has anything.
+-- Reads the next page, after the last member of the previous one; tells whether it has any members.
 local page, PAGE_ENTRIES_MAX = native.set_page, core.PAGE_ENTRIES_MAX
 local function load_page(state)
   if state.is_over then return false end
@@ -93,7 +93,7 @@ local function load_page(state)
   else
     code = page(context, state.index, key, #key, "", -1, entries)
   end
-  -- The level is that of the loop: fail, load_page, the iterator, the loop.
+  -- The error level is that of the loop: fail, load_page, the iterator, the loop.
   if code ~= YES and code ~= NO then fail(4) end
   if entries < PAGE_ENTRIES_MAX then state.entries = entries * 2 end
   local members, loaded = {}, 0
@@ -146,7 +146,7 @@ local function gather_one(other)
   if gather(context, other.index, key, #key) ~= YES then fail(5) end
 end
 
--- The members that an operation leaves of several sets. Called by a method, for the level of its errors.
+-- The members that an operation on several sets gives. Called by a method, for the level of its errors.
 local function combine(operation, self, ...)
   if type(self) ~= "table" then error(NO_COLON, 3) end
   many_begin(context)

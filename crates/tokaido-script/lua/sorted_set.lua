@@ -125,7 +125,7 @@ local OPTIONS = {
   reverse = true, limit = true,
 }
 
--- The plan and the two scores of a range. Called two below the method.
+-- The plan and the two scores of a range. Called two levels below the method.
 local function bounds(range)
   local plan, low, high = 0, 0, 0
   local from, after, to, before = range.from, range.after, range.to, range.before
@@ -156,8 +156,8 @@ end
 local count, count_in = native.sorted_count, native.sorted_count_in
 local OPTION_NAMES = "from, after, to, before, first, last, reverse, limit"
 
--- The plan and the two scores of a range, how many of its members come before those that are wanted, and
--- how many these are at most. Called by the method, for the level of its errors.
+-- The plan and the two scores of a range, how many of its members to skip, and how many members
+-- are wanted at most. Called by the method, for the level of its errors.
 local function read_scores(self, range)
   if type(self) ~= "table" then error(NO_COLON, 3) end
   if range == nil then return 0, 0, 0, 0, huge end
@@ -205,7 +205,7 @@ function SortedSet:remove_range(range)
   return reply.number
 end
 
--- Takes the page that was loaded; tells whether it has anything. The last member leads on.
+-- Takes the loaded page; tells whether it has anything. The next page starts after its last member.
 local function take_page(state, is_over)
   local members, scores, loaded = {}, {}, 0
   while page_next(context) == YES do
@@ -218,7 +218,7 @@ local function take_page(state, is_over)
   return loaded > 0
 end
 
--- How many entries the next page is to have; 0 if there is to be none.
+-- How many entries the next page should have; 0 for no further page.
 local PAGE_ENTRIES_MAX = core.PAGE_ENTRIES_MAX
 local function entries_of(state)
   if state.is_over then return 0 end
@@ -240,7 +240,7 @@ local function load_page(state)
   else
     code = page(context, state.index, key, #key, plan, low, high, "", -1, state.skipped, entries)
   end
-  -- The level is that of the loop: fail, load_page, the iterator, the loop.
+  -- The error level is that of the loop: fail, load_page, the iterator, the loop.
   if code ~= YES and code ~= NO then fail(4) end
   local has_any = take_page(state, code == NO)
   return has_any
@@ -266,7 +266,7 @@ function SortedSet:scan(range)
   }, nil
 end
 
--- By the members themselves.
+-- Scans by the members themselves.
 local page_of_members = native.sorted_page_of_members
 local function load_members(state)
   local entries = entries_of(state)
@@ -296,7 +296,7 @@ local function next_member_between(state)
   return state.members[at], state.scores[at]
 end
 
--- What a scan by members starts from. Called by the method, for the level of its errors.
+-- Where a scan by members starts. Called by the method, for the level of its errors.
 local function begin_members(self, range)
   local low, low_included, high, high_included
   range, low, low_included, high, high_included = read_range(self, range)

@@ -37,7 +37,7 @@ local function id_text(id, what, level)
 end
 core.id_text = id_text
 
--- The fields of an entry of the page, of which there are so many.
+-- Reads that many fields of an entry from the page.
 local function read_fields(count)
   local fields = {}
   for _ = 1, count do
@@ -78,7 +78,7 @@ function Stream:get(id)
   return nil
 end
 
--- Refuses options that there are not. Called by the method.
+-- Refuses unknown options. Called by the method.
 local function check_named(options, names, shown)
   if type(options) ~= "table" then
     error("options are a table, as {max_count = 1000}, this is " .. text.described(options), 3)
@@ -90,7 +90,7 @@ local function check_named(options, names, shown)
   end
 end
 
--- What is to be left of a stream. Called by the method.
+-- What a trim is to keep of a stream. Called by the method.
 local function read_trim(options)
   local max_count, min_id = options.max_count, options.min_id
   if max_count == nil then
@@ -102,7 +102,7 @@ local function read_trim(options)
   return max_count, min_id or ""
 end
 
--- Deletes what is too much, in parts. Called by the method.
+-- Deletes the excess, in parts. Called by the method.
 local trim = native.stream_trim
 local function trim_to(self, max_count, min_id)
   local key, trimmed, code = self.key, 0, YES
@@ -155,7 +155,7 @@ function Stream:add(fields, options)
   local id = options.id
   local max_count, min_id = read_trim(options)
   if id ~= nil and type(id) ~= "string" then id = element_text(id, self, "an id") end
-  -- Last of all: to read an option may run a function, which may gather fields, too.
+  -- Last, because reading an option may run a function, which may gather fields, too.
   gather(fields)
   if add(context, index, key, #key, id or "", id and #id or -1) ~= YES then fail() end
   id = ffi_string(reply.data, reply.data_len)
@@ -173,7 +173,7 @@ function Stream:delete(id)
   return false
 end
 
--- The one of two ends that is given, as bytes, and whether it is left out itself.
+-- Whichever of two ends is given, as bytes, and whether it is itself excluded.
 local function end_of(included, excluded, names)
   if included ~= nil and excluded ~= nil then
     error("a range of a stream has " .. names .. ", not both", 5)
@@ -194,7 +194,7 @@ function core.id_range(range)
   return plan, low, high
 end
 
--- Reads the next page; tells whether it has anything. The last id becomes the end that the rest is behind.
+-- Reads the next page; tells whether it has anything. The last id becomes the end after which the rest is.
 local page, PAGE_ENTRIES_MAX = native.stream_page, core.PAGE_ENTRIES_MAX
 local function load_page(state)
   local entries = state.entries
@@ -206,7 +206,7 @@ local function load_page(state)
   local code = page(
     context, state.index, key, #key, state.plan, low or "", low_len, high or "", high_len, entries
   )
-  -- The level is that of the loop: fail, load_page, the iterator, the loop.
+  -- The error level is that of the loop: fail, load_page, the iterator, the loop.
   if code ~= YES and code ~= NO then fail(4) end
   local ids, loaded_fields, loaded = {}, {}, 0
   while page_next(context) == YES do
@@ -242,7 +242,7 @@ local RANGE_OPTIONS = {
 local RANGE_NAMES = "from, after, to, before, reverse, limit"
 local NO_RANGE = {}
 
--- What a scan starts from. Called by the method, for the level of its errors.
+-- Where a scan starts. Called by the method, for the level of its errors.
 local PAGE_ENTRIES_FIRST = core.PAGE_ENTRIES_FIRST
 local function begin(self, range)
   if type(self) ~= "table" then error(NO_COLON, 3) end

@@ -1,4 +1,4 @@
--- A group of consumers of a stream, as `stream:group("workers")` gives it.
+-- A consumer group of a stream, as `stream:group("workers")` gives it.
 
 local core = ...
 
@@ -105,7 +105,7 @@ local OPTIONS = {
 local OPTION_NAMES = "consumer, idle_ms, from, after, to, before, limit"
 local NO_RANGE = {}
 
--- What is asked for of what is pending. Called by the method, for the level of its errors.
+-- Loads the pending entries of a range. Called by the method, for the level of its errors.
 local pending = native.group_pending
 local function load_pending(self, range)
   if type(self) ~= "table" then error(NO_COLON, 3) end

@@ -1,4 +1,4 @@
--- Keys, values and integers as procedures give them: what is taken, and what it becomes.
+-- Keys, values and integers from procedures: what is accepted, and how it is converted.
 
 local core = ...
 
@@ -9,7 +9,7 @@ local int64, uint64 = core.ffi.typeof "int64_t", core.ffi.typeof "uint64_t"
 local floor, format, sub = math.floor, string.format, string.sub
 local type, tostring, error = type, tostring, error
 
--- Up to here a Lua number holds every integer exactly.
+-- Up to here a Lua number represents every integer exactly.
 local EXACT_MAX = 2 ^ 53
 
 local text = { NO_COLON = "call methods with a colon, as in db:get(key)" }
@@ -60,7 +60,7 @@ function text.value(value, self)
     .. (type(value) == "table" and "; tokaido.json.encode makes a string of it" or ""), 3)
 end
 
--- The bytes of a part of a collection; `self` as for a key.
+-- The bytes of an element of a collection; `self` as for a key.
 function text.element(element, self, what)
   local bytes = bytes_of(element, 3)
   if bytes then return bytes end
@@ -68,7 +68,7 @@ function text.element(element, self, what)
   error(what .. " is a string or a number, this one is " .. described(element), 3)
 end
 
--- An integer as it goes to a native function: a number that is exact, or an int64_t.
+-- An integer as it is passed to a native function: an exact number, or an int64_t.
 function text.integer(value, what)
   if type(value) == "number" then
     if is_exact(value) then return value end
@@ -79,7 +79,7 @@ function text.integer(value, what)
   error(what .. " is an integer, this is " .. described(value), 3)
 end
 
--- An integer as procedures see it: a number where that is exact, else an int64_t.
+-- An integer as procedures see it: a number if that is exact, else an int64_t.
 function text.narrow(value)
   if value >= -9007199254740992LL and value <= 9007199254740992LL then return tonumber(value) end
   return value
@@ -109,7 +109,7 @@ function text.integer_to_halves(value)
   return tonumber((value - low) / 4294967296LL), tonumber(low)
 end
 
--- A value that is not what it should be, for a message.
+-- A wrong value, for a message.
 function text.shown(value)
   if type(value) == "number" then return tostring(value) end
   return described(value)

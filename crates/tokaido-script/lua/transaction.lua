@@ -1,7 +1,7 @@
 -- The transaction that a procedure gets as its first argument, with its databases as fields.
 --
--- One table serves every call of the VM: a database, once used, is a plain field of it. Whether a
--- transaction is running, and whether it may write, is known to the native side alone.
+-- One table serves every call of the VM: a database, once used, is a plain field of it. Only the
+-- native side knows whether a transaction is running, and whether it may write.
 
 local core = ...
 
@@ -34,13 +34,13 @@ local function meta_of(class)
   }
 end
 
--- By the engine that `open` tells; src/bridge/databases.rs has the same numbers.
+-- By the engine that `open` gives; src/bridge/databases.rs has the same numbers.
 local METAS = { [0] = meta_of(core.Database), meta_of(core.Cache), meta_of(core.Cdb) }
 
 local Transaction = {}
 
--- Opens a database by name, and keeps it as a field if it exists. One that is missing is empty, and
--- is looked for again next time.
+-- Opens a database by name, and keeps it as a field if it exists. A missing one is empty, and is
+-- looked up again next time.
 local function database(self, name, level)
   if type(name) ~= "string" then
     error("a database has a string as its name, this is " .. core.text.described(name), level)
@@ -62,7 +62,7 @@ function Transaction:database(name)
   return made
 end
 
--- Deletes a database with all of its records, and gives its name back; tells whether there was one.
+-- Deletes a database with all its records, and frees its name; tells whether there was one.
 function Transaction:drop_database(name)
   if self ~= core.transaction then
     error("call tx:drop_database with a colon, as in tx:drop_database(name)", 2)
@@ -104,7 +104,7 @@ core.transaction = setmetatable({}, {
   __metatable = core.OURS,
 })
 
--- After a database was dropped somewhere, its number may be that of another one.
+-- After a database is dropped anywhere, another one may get its number.
 function core.forget_databases()
   for name in pairs(core.transaction) do rawset(core.transaction, name, nil) end
 end

@@ -1,4 +1,4 @@
-//! Holds the annotations for editors (`lua/types/`) to the API that there is.
+//! Checks the annotations for editors (`lua/types/`) against the actual API.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::{Dialect, Interrupt, Limits, compiled::store::MemoryStore, state::Lua
 const ANNOTATIONS: [&str; 2] =
     [include_str!("../lua/types/tokaido.lua"), include_str!("../lua/types/collections.lua")];
 
-/// The page that is made of them, with a table of what there is of Lua itself.
+/// The page generated from them, with a table of Lua's own functions.
 const PAGE: &str = include_str!("../../../docs/lua-api.md");
 
 /// `Class.method` for every function that the annotations define.
@@ -83,7 +83,7 @@ fn every_field_of_a_request_has_an_annotation() {
     assert_eq!(there, annotated_fields("tokaido.Request"));
 }
 
-/// The rows of the table of Lua's own functions, as the VM would have them.
+/// The rows that the table of Lua's own functions should have, as the VM reports them.
 fn rows_of_lua() -> Vec<String> {
     let state = state();
     let sandbox: Table = state.core().get("sandbox").unwrap();
@@ -119,7 +119,7 @@ fn the_page_lists_what_there_is_of_lua_itself() {
     }
     let (_, table) = PAGE.split_once("\n## Of Lua itself\n").unwrap();
     let there = table.lines().filter(|line| line.starts_with("| ")).count();
-    // One is the head of the table.
+    // One line is the head of the table.
     assert_eq!(there, rows.len() + 1);
 }
 

@@ -9,10 +9,10 @@ pub enum CallError {
     Raised {
         /// `file:line: message`.
         message: String,
-        /// Lua's stack, a line a level.
+        /// Lua's stack, one line per level.
         traceback: String,
     },
-    /// The procedure said no, by `error{message = …, code = …, status = …}`.
+    /// The procedure refused, with `error{message = …, code = …, status = …}`.
     #[error("{message}")]
     Refused {
         /// For the user.
@@ -21,7 +21,7 @@ pub enum CallError {
         code: Option<String>,
         /// The HTTP status, if the procedure gave one: 400 to 599.
         status: Option<u16>,
-        /// Whether what it has written stays nevertheless, as a dialect may have it.
+        /// Whether its writes are kept nevertheless, as some dialects require.
         is_kept: bool,
     },
     /// It ran past [`Limits::time`](crate::Limits::time) and was stopped.
@@ -42,7 +42,7 @@ pub enum CallError {
         /// The limit in ms.
         limit_ms: u64,
     },
-    /// A script has called `os.exit`.
+    /// A script called `os.exit`.
     #[error("the script has ended itself with the status {status}")]
     Exited {
         /// The status.
@@ -69,14 +69,14 @@ pub enum CallError {
         /// The limit in bytes.
         limit_bytes: usize,
     },
-    /// A command failed half way, and nothing of the transaction may be committed, whether the script has
-    /// caught the error or not.
+    /// A command failed half way. Nothing of the transaction may be committed, even if the script caught
+    /// the error.
     #[error("failed, and nothing of it remains: {message}")]
     HalfDone {
         /// What the command said.
         message: String,
     },
-    /// An argument or a result has no form on the other side.
+    /// An argument or a result has no representation on the other side.
     #[error("{message}")]
     Value {
         /// Which one and why.
@@ -85,7 +85,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Whether the transaction is to be committed all the same.
+    /// Whether the transaction is to be committed nevertheless.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         matches!(self, Self::Refused { is_kept: true, .. })

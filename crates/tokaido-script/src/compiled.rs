@@ -1,5 +1,5 @@
 //! Shows that database calls in a loop become machine code: a loop over each hot call must end in a
-//! trace that loops, with no abort and nothing that leaves it for the interpreter on the way.
+//! looping trace, with no abort and no exit to the interpreter on the way.
 
 use std::{
     path::{Path, PathBuf},
@@ -26,25 +26,25 @@ pub(crate) mod store;
 /// Enough for the loop to get hot (56), and for side traces to show up (10 exits each).
 pub(crate) const ITERATIONS: i64 = 4000;
 
-/// Enough for a scan to get hot more than once: what is given up because another loop has to get its trace
-/// first is tried again later.
+/// Enough for a scan to get hot more than once: a trace that is aborted because another loop has to
+/// be traced first is retried later.
 const RECORDS: usize = 1000;
 
-/// As many as records, and more than are packed into one.
+/// As many as there are records, and more than are packed into one record.
 const ELEMENTS: usize = 1000;
 
-/// The end of an event in which the compiler came to an inner loop that has no trace yet: that loop
-/// gets one, and then the outer one is tried again. Which of them gets hot first is chance.
+/// The end of an event in which the compiler reached an inner loop that has no trace yet. That loop
+/// gets one, and then the outer loop is retried. Which of them gets hot first is chance.
 const INNER_LOOP_FIRST: &str = ": 9 nil";
 
-/// The end of an event in which a loop ended just as it got hot, which it does again.
+/// The end of an event in which a loop ended just as it got hot. It will get hot again.
 const LOOP_ENDED: &str = ": 8 nil";
 
-/// An inner loop without a trace of its own ran more often than a trace unrolls it: it gets one, and the outer
-/// loop is tried again.
+/// An inner loop without a trace of its own ran more often than a trace unrolls it. It gets a trace, and
+/// the outer loop is retried.
 const INNER_LOOP_UNROLLED: &str = ": 10 nil";
 
-/// Collects what the compiler does. Gets `jit` and `jit.util`, which user code never sees.
+/// Records what the compiler does. Gets `jit` and `jit.util`, which user code never sees.
 const OBSERVER: &str = r#"
     local jit, util = ...
     local events, starts = {}, {}
@@ -83,7 +83,7 @@ pub(crate) fn composite(directory: &Path) -> Arc<dyn Store> {
     Arc::new(CompositeStore::new(tree, mounts.into()).unwrap())
 }
 
-/// A command's reply is its first argument, as an integer if it is one.
+/// A host whose commands reply with their first argument, as an integer if it is one.
 struct First;
 
 impl Host for First {
@@ -97,8 +97,8 @@ impl Host for First {
     }
 }
 
-/// Runs `loop`, the body of a write procedure over `db`, of that name, and `n`, and gives the
-/// compiler's events.
+/// Runs `body`, the body of a write procedure over `db`, the database of that name, and `n`.
+/// Gives the compiler's events.
 fn observe(database: &str, body: &str) -> Vec<String> {
     let text = format!(
         "local tokaido = require 'tokaido'\nreturn {{ f = tokaido.write(function(tx, n) local db = tx.{database}\n{body}\nend) }}"
@@ -106,7 +106,7 @@ fn observe(database: &str, body: &str) -> Vec<String> {
     observe_file(&Dialect::NATIVE, &text, "m.f", &[Value::Integer(ITERATIONS)])
 }
 
-/// The same for a procedure of a file.
+/// The same for a procedure in a file.
 fn observe_file(
     dialect: &'static Dialect,
     text: &str,
@@ -171,7 +171,7 @@ fn observe_file(
     events.sequence_values::<String>().map(Result::unwrap).collect()
 }
 
-/// The list of what the compiler of a VM does from here on.
+/// The list in which the compiler's events of a VM are recorded from here on.
 pub(crate) fn observe_vm(vm: &mut Vm) -> Table {
     let lua = vm.state_for_tests().lua();
     let registry = |name: &str| lua.named_registry_value::<Table>(name).unwrap();
@@ -181,14 +181,14 @@ pub(crate) fn observe_vm(vm: &mut Vm) -> Table {
     lua.load(OBSERVER).call((jit, util)).unwrap()
 }
 
-/// The body has its loop at line 3. What the prelude's own functions compile to does not matter,
-/// as long as the loop over them stays on its trace and the exits from it join it again.
+/// The body has its loop at line 3. What the prelude's own functions compile to does not matter, as
+/// long as the loop over them stays on its trace and the exits from it rejoin it.
 #[track_caller]
 fn assert_compiles(database: &str, body: &str) {
     assert_on_trace(&observe(database, body), body);
 }
 
-/// The same in the dialect of Kyoto Tycoon.
+/// The same in Kyoto Tycoon's dialect.
 #[track_caller]
 fn assert_kyoto_compiles(database: &str, body: &str) {
     let text = format!(
@@ -359,8 +359,8 @@ compiles! {
     kyoto_cache_increment_compiles: "for i = 1, n do db:increment('n', 1) end";
 }
 
-/// An inner loop has a trace of its own; what comes between two of its runs is a side trace, from its exit
-/// to its beginning. So nothing may be given up, here or in the prelude.
+/// An inner loop has a trace of its own. Whatever comes between two runs of it is a side trace, from its
+/// exit back to its start. So nothing may be aborted, here or in the prelude.
 #[track_caller]
 fn assert_stays_on_traces(body: &str) -> Vec<String> {
     let events = observe("kinds", body);
@@ -371,12 +371,12 @@ fn assert_stays_on_traces(body: &str) -> Vec<String> {
         let is_tried_again = ends.iter().any(|end| event.ends_with(end));
         assert!(is_tried_again || !event.contains(": abort at "), "{event}:\n{shown}");
         assert!(!event.ends_with(": stitch"), "{event} calls what cannot be compiled:\n{shown}");
-        // How a function of the prelude ends that got a trace of its own does not matter.
+        // If a function of the prelude got a trace of its own, how that ends does not matter.
         let on_trace = event.ends_with(": loop") || event.ends_with(": root");
         let is_of_loop = event.starts_with("m.lua:");
         assert!(is_tried_again || !is_of_loop || on_trace, "{event} leaves the trace:\n{shown}");
     }
-    // The side trace of an inner loop may be all that there is of the outer one.
+    // The side trace of an inner loop may be the only trace of the outer one.
     let is_around = |event: &str| event.contains(" side of ") && event.ends_with(": root");
     let is_of_loop = |event: &String| event.starts_with("m.lua:") || is_around(event);
     assert!(events.iter().any(is_of_loop), "none of the loop:\n{shown}");

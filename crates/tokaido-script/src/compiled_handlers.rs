@@ -1,5 +1,5 @@
-//! Shows that loops in handlers of OpenResty become machine code, that handlers, whose files are run for each request,
-//! do not stay with machine code for functions that are gone, and that what runs around a handler is machine code, too.
+//! Shows that loops in OpenResty handlers become machine code, and so does the code around a handler. Handler files are
+//! run for each request, so it also shows that no machine code stays behind for functions that are gone.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
     compiled::{ITERATIONS, assert_on_trace, composite, observe_vm, store::MemoryStore},
 };
 
-/// The loop gets hot in the first run, for the first function of all.
+/// The loop gets hot in the first run, for the very first function.
 const FUNCTION_OF_A_RUN: &str = "-- route: GET /
 local sum = 0
 local function add(i) sum = sum + i end
@@ -42,7 +42,7 @@ impl Handler {
         Self { vm, store }
     }
 
-    /// Answers a request, and gives the body of the answer.
+    /// Answers a request, and gives the body of the response.
     fn run(&mut self) -> Vec<u8> {
         let handler = ProcedureId::from_index(0);
         let mut snapshot = self.store.snapshot().unwrap();
@@ -53,7 +53,7 @@ impl Handler {
         response.body
     }
 
-    /// Answers so many requests, and gives what the compiler does meanwhile.
+    /// Answers that many requests, and gives the compiler's events meanwhile.
     fn observe(&mut self, runs: usize) -> Vec<String> {
         let events = observe_vm(&mut self.vm);
         for _ in 0..runs {
@@ -75,7 +75,7 @@ fn what_is_compiled_for_the_first_functions_is_compiled_again_for_all() {
     assert!(events.iter().any(|event| event == "m.lua:4: loop"), "{events:#?}");
 }
 
-/// What an event has in which the compiler came to an instruction that it has no machine code for.
+/// What marks an event in which the compiler met an instruction that it cannot compile.
 const NOT_COMPILED: &str = ": 7 ";
 
 #[test]
@@ -92,7 +92,7 @@ fn nothing_around_a_handler_is_left_to_the_interpreter() {
     }
 }
 
-/// The body has its loop at line 3, and can use the dictionary `d`.
+/// The body has its loop at line 3, and can use the dictionary as `d`.
 #[track_caller]
 fn assert_compiles(body: &str) {
     let directory = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Values between Rust and the Lua stack, by the C API.
+//! Converts values between Rust and the Lua stack, with the C API.
 //!
 //! Pushing allocates in Lua and so may raise: it runs only under a protected call, and on borrowed
 //! data, since a raise skips destructors. Reading allocates nothing in Lua, except that a 64-bit
-//! integer is taken apart by a protected call into the prelude.
+//! integer is split by a protected call into the prelude.
 
 use std::{cmp::Ordering, ffi::c_int, ptr};
 
@@ -15,13 +15,13 @@ use crate::{
     memory, watchdog,
 };
 
-/// After so many values a conversion looks whether its call is to be stopped.
+/// How many values a conversion handles between two checks whether to stop.
 pub(crate) const VALUES_PER_LOOK: usize = 1 << 12;
 
-/// What is said of values that take too long to read.
+/// The error for values that take too long to read.
 const TOO_SLOW: &str = "more values than the time limit allows";
 
-/// Registry references to what the prelude has for conversion, and a limit.
+/// Registry references to the prelude's parts for conversion, and a limit.
 #[derive(Clone, Copy)]
 pub(crate) struct Converter {
     /// `function(high, low)` → `int64_t`.
@@ -30,8 +30,8 @@ pub(crate) struct Converter {
     pub(crate) integer_to_halves: c_int,
     /// The metatable of tables that are JSON objects even when they are empty.
     pub(crate) object_meta: c_int,
-    /// Maximum length of the strings that are read at a time, together: a table that has one string
-    /// many times is small, and what is read of it is not.
+    /// Maximum total length of the strings in one read. A table that holds one string many times is
+    /// small, but the result of reading it is not.
     pub(crate) bytes_max: usize,
     pub(crate) style: Style,
 }
@@ -39,29 +39,29 @@ pub(crate) struct Converter {
 /// What a dialect of Lua makes of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// Integers are exact over 64 bits, `json.null` stands for nil in tables, and an object that is empty
-    /// is marked as one.
+    /// Integers are exact over 64 bits, `json.null` stands for nil in tables, and an empty object is
+    /// marked as one.
     Exact,
-    /// Every number is a Lua number, and tables have no marks. Whether there is a null in tables that
-    /// is not nil, and whether what has no form outside is nil there.
+    /// Every number is a Lua number, and tables have no marks. `has_null`: tables have a null that is
+    /// not nil. `is_lenient`: a value that cannot be converted becomes nil.
     Plain { has_null: bool, is_lenient: bool },
 }
 
-/// What is said of tables that nobody could read to their end.
+/// The error for tables that cannot be read to their end.
 const TOO_DEEP: &str = "tables nested too deeply, or in a circle,";
 
-/// What was read so far.
+/// What has been read so far.
 #[derive(Default)]
 struct Taken {
     values: usize,
     bytes: usize,
 }
 
-/// Why a Lua value has no form outside.
+/// Why a Lua value cannot be converted.
 #[derive(Debug)]
 pub(crate) struct Unconvertible {
     what: &'static str,
-    /// Fields on the way to it, innermost first.
+    /// The path of fields that leads to it, innermost first.
     path: Vec<String>,
 }
 
@@ -70,12 +70,12 @@ impl Unconvertible {
         Self { what, path: Vec::new() }
     }
 
-    /// As [`message`](Self::message), without the way to it.
+    /// As [`message`](Self::message), without the path.
     pub(crate) fn short_message(&self, subject: &str) -> String {
         format!("{subject} has {}, which cannot be passed on", self.what)
     }
 
-    /// As lua-cjson says it.
+    /// The message as lua-cjson words it.
     pub(crate) fn message_of_json(&self) -> String {
         match self.what {
             "a table as a key" => {
@@ -95,7 +95,7 @@ impl Unconvertible {
         self
     }
 
-    /// `subject` is what was converted, as "the result".
+    /// `subject` names what was converted, as in "the result".
     pub(crate) fn message(&self, subject: &str) -> String {
         let mut place = String::new();
         for field in self.path.iter().rev() {
@@ -119,13 +119,13 @@ impl Converter {
         }
     }
 
-    /// A plain one, that takes nil in tables for null.
+    /// A plain one that reads nil in tables as null.
     pub(crate) fn with_null(mut self, has_null: bool) -> Self {
         self.style = Style::Plain { has_null, is_lenient: false };
         self
     }
 
-    /// A plain one, that reads what has no form outside as nil.
+    /// A plain one that reads values that cannot be converted as nil.
     pub(crate) fn lenient(mut self, is_lenient: bool) -> Self {
         self.style = Style::Plain { has_null: false, is_lenient };
         self
@@ -139,13 +139,13 @@ impl Converter {
         matches!(self.style, Style::Plain { is_lenient: true, .. })
     }
 
-    /// Pushes a value. `nested` tells whether it stands in a table, where nil has no place and
-    /// `json.null` stands for it.
+    /// Pushes a value. `nested` tells whether it is in a table, where `json.null` takes the place of
+    /// nil.
     ///
     /// # Safety
     /// `state` must be valid and run under a protected call.
     pub(crate) unsafe fn push(self, state: *mut ffi::lua_State, value: &Value, nested: bool) {
-        // SAFETY: stack space is asked for first, and all else is the caller's promise.
+        // SAFETY: stack space is reserved first; the rest is the caller's promise.
         unsafe {
             ffi::luaL_checkstack(state, 6, c"nested too deeply".as_ptr());
             match value {
@@ -234,8 +234,8 @@ impl Converter {
         if taken.values.is_multiple_of(VALUES_PER_LOOK) && watchdog::is_stopping() {
             return Err(Unconvertible::new(TOO_SLOW));
         }
-        // SAFETY: each arm asks the type first; `lua_tolstring` converts nothing, since the value
-        // is a string already.
+        // SAFETY: each arm checks the type first; `lua_tolstring` converts nothing, since the value is a
+        // string already.
         unsafe {
             match ffi::lua_type(state, index) {
                 ffi::LUA_TNIL | ffi::LUA_TNONE => Ok(Value::Nil),
@@ -267,7 +267,7 @@ impl Converter {
         state: *mut ffi::lua_State,
         index: c_int,
     ) -> Result<Value, Unconvertible> {
-        // SAFETY: the call is protected, and the stack is put back.
+        // SAFETY: the call is protected, and the stack is restored.
         unsafe {
             let top = ffi::lua_gettop(state);
             if ffi::lua_checkstack(state, 4) == 0 {
@@ -291,12 +291,12 @@ impl Converter {
         depth: usize,
         taken: &mut Taken,
     ) -> Result<Value, Unconvertible> {
-        // SAFETY: stack space is asked for; `lua_next` is given the keys that it gave.
+        // SAFETY: stack space is reserved; `lua_next` is given the keys that it returned.
         unsafe {
             if depth > VALUE_DEPTH_MAX || ffi::lua_checkstack(state, 6) == 0 {
                 return Err(Unconvertible::new(TOO_DEEP));
             }
-            // To look through a table may take long even if nothing is in it.
+            // Scanning a table may take long even if it is empty.
             if watchdog::is_stopping() {
                 return Err(Unconvertible::new(TOO_SLOW));
             }
@@ -345,7 +345,7 @@ impl Converter {
         Ok(Value::Map(entries))
     }
 
-    /// The value at `top` with its key below it.
+    /// Reads the value at `top`, with its key below it.
     unsafe fn read_entry(
         self,
         state: *mut ffi::lua_State,
@@ -416,7 +416,7 @@ fn c_len(len: usize) -> c_int {
     c_int::try_from(len).unwrap_or(c_int::MAX)
 }
 
-/// A number is an integer if that loses nothing; -0 is 0.
+/// A number is an integer if the conversion is lossless; -0 is 0.
 pub(crate) fn number(number: f64) -> Value {
     let exact = EXACT_MAX as f64;
     if number.fract() == 0.0 && (-exact..=exact).contains(&number) {
@@ -426,9 +426,9 @@ pub(crate) fn number(number: f64) -> Value {
     }
 }
 
-/// The length of a table whose keys are 1 to n; `None` for others.
+/// The length of a table whose keys are 1 to n; `None` for other tables.
 unsafe fn sequence_len(state: *mut ffi::lua_State, index: c_int) -> Option<usize> {
-    // SAFETY: the caller has made room; `lua_next` is given the keys that it gave.
+    // SAFETY: the caller has made room; `lua_next` is given the keys that it returned.
     unsafe {
         let len = ffi::lua_rawlen(state, index);
         let mut count = 0;
@@ -445,7 +445,7 @@ unsafe fn sequence_len(state: *mut ffi::lua_State, index: c_int) -> Option<usize
                 return None;
             }
         }
-        // Distinct keys, all of 1 to n, and n of them: none is missing.
+        // n distinct keys, all within 1 to n: none is missing.
         (count == len).then_some(len)
     }
 }

@@ -1,25 +1,25 @@
-//! What user code finds: which functions, how files become procedures, and what becomes of a
-//! variable that nobody declared.
+//! What user code finds: which functions there are, how files become procedures, and what happens to
+//! undeclared variables.
 
-/// A kind of Lua code; one is of Ruby, of which there is here only what a file may say of itself.
+/// A kind of Lua code. One is for Ruby; it only has here what a file may say about itself.
 ///
-/// Every dialect stands on the core of the prelude: databases, transactions, values, errors, limits.
+/// Every dialect is built on the core of the prelude: databases, transactions, values, errors, limits.
 #[derive(Debug)]
 pub struct Dialect {
-    /// By which a file says that it is written in it.
+    /// The name by which a file says that it is written in it.
     pub name: &'static str,
-    /// How the names of its files end. Files of the native dialect may end otherwise, in other languages.
+    /// The extension of its files. Files of the native dialect may have others, in other languages.
     pub extension: &'static str,
     /// The text of the Lua file that makes `core.loader`, which turns files into procedures.
     pub loader: &'static str,
-    /// What it adds to the core and the loader, in order: the texts of Lua files, each of which gets
-    /// the prelude's table of parts.
+    /// What it adds to the core and the loader, in order: the texts of Lua files. Each gets the
+    /// prelude's table of parts.
     pub prelude: &'static [&'static str],
-    /// The variables that a file did not declare.
+    /// How variables are treated that a file did not declare.
     pub globals: Globals,
-    /// What the configuration may say of a file, and a file of itself.
+    /// What the configuration may say about a file, and a file about itself.
     pub settings: &'static [Setting],
-    /// Whether integers beyond 2^53 and nulls in tables have forms of their own.
+    /// Whether integers beyond 2^53 and nulls in tables have representations of their own.
     pub has_exact_values: bool,
 }
 
@@ -36,14 +36,14 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// What may be said of a file.
+/// Something that may be said about a file.
 #[derive(Debug)]
 pub struct Setting {
-    /// Its name: in the configuration, and before a colon at the beginning of the file.
+    /// Its name, as in the configuration, and before a colon at the beginning of the file.
     pub name: &'static str,
-    /// Whether it names another file: by a path in the configuration, and as `require` does in a file.
+    /// Whether it names another file: by path in the configuration, and as for `require` in a file.
     pub is_file: bool,
-    /// Whether it guards routes of other files, so that a file that says it need not have a route itself.
+    /// Whether it guards routes of other files, so that a file with it needs no route of its own.
     pub guards_other_files: bool,
 }
 
@@ -61,7 +61,7 @@ impl Setting {
     }
 }
 
-/// What becomes of an assignment to a variable that was not declared. Each file has its own globals.
+/// What an assignment to an undeclared variable does. Each file has its own globals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Globals {
     /// It is an error, since it is an accident.
@@ -71,7 +71,7 @@ pub enum Globals {
 }
 
 impl Dialect {
-    /// Those that procedure files may be written in.
+    /// The dialects that procedure files may be written in.
     pub const ALL: &'static [&'static Self] = &[
         &Self::NATIVE,
         &Self::KYOTO_TYCOON,
@@ -84,18 +84,18 @@ impl Dialect {
     /// The dialect of that name.
     ///
     /// # Errors
-    /// If there is none; the message lists those that there are.
+    /// If there is none; the message lists those that exist.
     pub fn find(name: &str) -> Result<&'static Self, UnknownDialect> {
         let found = Self::ALL.iter().find(|dialect| dialect.name == name);
         found.copied().ok_or_else(|| UnknownDialect { name: name.to_owned() })
     }
 
-    /// Those that are of Lua.
+    /// The dialects of Lua.
     pub(crate) fn of_lua() -> impl Iterator<Item = &'static Self> {
         Self::ALL.iter().copied().filter(|dialect| dialect.extension == "lua")
     }
 
-    /// What makes a procedure one that writes, for a message.
+    /// How a procedure is declared as one that writes, for a message.
     pub(crate) fn how_to_write(&self) -> &'static str {
         if self.settings.iter().any(|setting| setting.name == "writes") {
             "say \"-- writes: true\" at the beginning of its file"
@@ -104,8 +104,8 @@ impl Dialect {
         }
     }
 
-    /// Tokaido's own, and that of a file that names no other: files return tables of what `tokaido.read`, `tokaido.write` and `tokaido.http`
-    /// made, and require each other.
+    /// Tokaido's own, and the default for files that name no other. Files return tables of what `tokaido.read`, `tokaido.write` and
+    /// `tokaido.http` made, and can require each other.
     pub const NATIVE: Self = Self {
         name: "tokaido",
         extension: "lua",
@@ -120,7 +120,7 @@ impl Dialect {
         has_exact_values: true,
     };
 
-    /// Kyoto Tycoon's: the global functions of a file are procedures, which get a map and fill another one.
+    /// Kyoto Tycoon's. The global functions of a file are procedures, which get one map and fill another.
     pub const KYOTO_TYCOON: Self = Self {
         name: "kyototycoon",
         extension: "lua",
@@ -144,8 +144,8 @@ impl Dialect {
         has_exact_values: false,
     };
 
-    /// OpenResty's: a file answers the requests of a route, with what it finds in `ngx`. Its files have
-    /// their globals in common.
+    /// OpenResty's. A file answers the requests of a route, with what it finds in `ngx`. Its files share
+    /// their globals.
     pub const OPENRESTY: Self = Self {
         name: "ngx",
         extension: "lua",
@@ -192,7 +192,7 @@ impl Dialect {
         has_exact_values: false,
     };
 
-    /// Tokyo Tyrant's: the global functions of a file are procedures, which get a key and a value.
+    /// Tokyo Tyrant's. The global functions of a file are procedures, which get a key and a value.
     pub const TOKYO_TYRANT: Self = Self {
         name: "tokyotyrant",
         extension: "lua",
@@ -214,7 +214,7 @@ impl Dialect {
         has_exact_values: false,
     };
 
-    /// That of Apache's mod_lua: the function `handle` of a file answers the requests of a route. Each file has
+    /// Apache mod_lua's. The function `handle` of a file answers the requests of a route. Each file has
     /// its own globals.
     pub const MOD_LUA: Self = Self {
         name: "mod_lua",
@@ -252,8 +252,8 @@ impl Dialect {
         has_exact_values: false,
     };
 
-    /// That of Apache's mod_mruby: a file of Ruby is run for each request, or in a phase of each. What it finds is in
-    /// the crate of that language.
+    /// Apache mod_mruby's. A file of Ruby is run for each request, or in a phase of each. What it finds is in that
+    /// language's crate.
     pub const MOD_MRUBY: Self = Self {
         name: "mod_mruby",
         extension: "rb",
@@ -270,7 +270,7 @@ impl Dialect {
         has_exact_values: true,
     };
 
-    /// That of Redis, for scripts that clients send: see [`RedisVm`](crate::RedisVm).
+    /// Redis's, for scripts that clients send: see [`RedisVm`](crate::RedisVm).
     pub(crate) const REDIS: Self = Self {
         name: "redis",
         extension: "lua",

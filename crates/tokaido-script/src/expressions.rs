@@ -1,4 +1,4 @@
-//! Regular expressions for other languages than Lua: those of PCRE2 that `ngx.re` has, under the same limits.
+//! Regular expressions for languages other than Lua: the PCRE2 expressions of `ngx.re`, with the same limits.
 
 use pcre2_sys as pcre;
 
@@ -11,13 +11,13 @@ use crate::openresty::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpressionError {
-    /// It is no expression.
+    /// It is not a valid expression.
     #[error("{0}")]
     Wrong(String),
-    /// The expression of that number was freed; it is to be compiled anew.
+    /// The expression with that number was freed, and has to be compiled again.
     #[error("the expression was freed, since too many others came after it; compile it again")]
     Freed,
-    /// The call that runs is to be stopped, as its time is over.
+    /// The running call is to be stopped, because its time is over.
     #[error("the search was stopped")]
     Stopped,
     /// The search recurses too deeply.
@@ -31,11 +31,11 @@ pub enum ExpressionError {
 /// An expression of [`Expressions`].
 #[derive(Clone, Debug)]
 pub struct Expression {
-    /// What [`Expressions::search`] finds it by.
+    /// The number that [`Expressions::search`] finds it by.
     pub number: u64,
-    /// How many groups it has, without the whole.
+    /// How many groups it has, not counting the whole match.
     pub groups: u32,
-    /// The names of groups with their numbers.
+    /// The numbers and names of its named groups.
     pub names: Vec<(u32, Vec<u8>)>,
 }
 
@@ -43,15 +43,15 @@ pub struct Expression {
 #[derive(Default)]
 pub struct Expressions {
     regexes: Regexes,
-    /// How often all were freed.
+    /// How often all expressions were freed.
     generation: u32,
 }
 
 impl Expressions {
-    /// Compiles an expression, with flags as `ngx.re` has them. If there are very many, it frees all others first.
+    /// Compiles an expression, with flags as in `ngx.re`. If there are very many, it first frees all others.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is invalid.
     pub fn compile(&mut self, pattern: &[u8], flags: &[u8]) -> Result<Expression, ExpressionError> {
         if self.regexes.free_if_many() {
             self.generation = self.generation.wrapping_add(1);
@@ -63,8 +63,8 @@ impl Expressions {
         Ok(Expression { number, groups: compiled.groups, names: compiled.names() })
     }
 
-    /// Looks for the first match that begins at that byte or behind it. Gives where the match and its groups begin and
-    /// end; `usize::MAX` stands for a group that is no part of the match.
+    /// Finds the first match that begins at or after that byte. Gives where the match and its groups begin and end;
+    /// `usize::MAX` stands for a group that is not part of the match.
     ///
     /// # Errors
     /// See [`ExpressionError`].
@@ -97,8 +97,8 @@ impl Expressions {
         }
         let compiled = self.regexes.get(index).ok_or(ExpressionError::Freed)?;
         let len = 2 * (compiled.groups as usize + 1);
-        // SAFETY: PCRE2 has room for the offsets of all groups there, and has written those of the match; what it has
-        // not set in this match it has marked so.
+        // SAFETY: PCRE2 has room there for the offsets of all groups, and has written those of the match. It marks the
+        // ones that this match did not set.
         let offsets =
             unsafe { std::slice::from_raw_parts(compiled.offsets().cast::<usize>(), len) };
         Ok(Some(offsets))

@@ -1,4 +1,4 @@
-//! Why a call into Lua gave no result, as `on_error` of the prelude tells it.
+//! Why a call into Lua gave no result, as reported by the prelude's `on_error`.
 
 use crate::{Value, convert::Unconvertible};
 
@@ -6,19 +6,19 @@ use crate::{Value, convert::Unconvertible};
 pub(crate) enum Failure {
     /// An error that nobody caught.
     Raised { message: String, traceback: String },
-    /// One that the procedure raised as a table with a message.
+    /// An error that the procedure raised as a table with a message.
     Refused { message: String, code: Option<String>, status: Option<u16>, is_kept: bool },
     /// The VM was refused memory.
     Memory,
-    /// The watchdog stopped it.
+    /// The watchdog stopped it, as its time was over.
     Time,
-    /// Somebody else did.
+    /// It was interrupted from outside.
     Interrupted,
-    /// What it returned has no form outside.
+    /// Its result cannot be converted.
     Result(Unconvertible),
 }
 
-/// What `on_error` of the prelude makes of an error.
+/// What the prelude's `on_error` makes of an error.
 #[derive(Default)]
 struct Report {
     message: String,
@@ -43,7 +43,7 @@ impl Report {
     }
 }
 
-/// Reads a report; where `on_error` failed itself, LuaJIT leaves a string.
+/// Reads a report. If `on_error` itself failed, LuaJIT leaves a string instead.
 pub(crate) fn failure_of(raised: Result<Value, Unconvertible>) -> Failure {
     let mut report = Report::default();
     match raised {

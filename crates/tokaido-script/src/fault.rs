@@ -1,4 +1,4 @@
-//! What becomes of an error that a procedure's use of the store meets.
+//! How errors are handled that a procedure meets when it uses the store.
 
 use std::fmt;
 
@@ -9,21 +9,21 @@ use crate::Limits;
 /// Why an operation of a procedure failed.
 #[derive(Debug)]
 pub enum Fault {
-    /// The call was wrong; nothing has happened, and the procedure may catch it and go on.
+    /// The call was wrong. Nothing has happened; the procedure may catch the error and go on.
     Refused(String),
-    /// The transaction is no longer what the procedure believes, so it must not be committed even
-    /// if the procedure catches the error.
+    /// The transaction is no longer what the procedure believes, so it must not be committed, even if
+    /// the procedure catches the error.
     Poisoned(String),
 }
 
 impl Fault {
-    /// A wrong call, for the reason that is given.
+    /// A wrong call, for the given reason.
     pub fn refused(why: impl fmt::Display) -> Self {
         Self::Refused(why.to_string())
     }
 
-    /// Why a change of a collection failed. What it is refused for before anything is written leaves the
-    /// transaction as it was; anything else may have come half way.
+    /// Why a change of a collection failed. A refusal before anything is written leaves the transaction as
+    /// it was; any other error may have come half way.
     #[must_use]
     pub fn half_done(error: WriteError) -> Self {
         match error {
@@ -34,7 +34,7 @@ impl Fault {
     }
 }
 
-/// Refuses a value that no element of a collection has room for, before anything is written.
+/// Refuses a value that is too long for an element of a collection, before anything is written.
 ///
 /// # Errors
 /// If it is too long.
@@ -45,7 +45,7 @@ pub fn check_value(value: &[u8]) -> Result<(), Fault> {
     }
 }
 
-/// Refuses to go through so many elements of a collection in one call, within which no time limit is looked at.
+/// Refuses to visit too many elements of a collection in one call, within which no time limit is checked.
 ///
 /// # Errors
 /// If there are more than [`Limits::many_keys_max`].
@@ -62,7 +62,7 @@ pub fn check_elements(limits: &Limits, elements: u64) -> Result<(), Fault> {
 impl From<ReadError> for Fault {
     fn from(error: ReadError) -> Self {
         match error {
-            // The code that clients of Redis tell it by.
+            // The code by which Redis clients recognise it.
             ReadError::OtherKind => Self::Refused(format!("WRONGTYPE {error}")),
             ReadError::KeyLength { .. }
             | ReadError::Unordered

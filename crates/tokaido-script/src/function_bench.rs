@@ -1,5 +1,5 @@
-//! A function of Lua that is called again and again by a loop that stands in Lua, too, so that it can be timed as
-//! other Lua code would find it; and what the compiler does meanwhile.
+//! Measures a Lua function, and records what the compiler does meanwhile. The loop that calls the function is in Lua,
+//! too, so that the function is timed as other Lua code would see it.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ use crate::{
 
 const PRELUDE: &str = include_str!("../lua/bench.lua");
 
-/// What of a VM is measured.
+/// How a VM is measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BenchOptions {
     /// Whether the JIT compiler is on.
     pub is_compiled: bool,
-    /// In the native dialect: whether each sample is one write transaction, which the function is given as its second
-    /// argument. In the dialects whose scripts are transactions it is one anyway.
+    /// In the native dialect: whether each sample is one write transaction, which the function gets as its second
+    /// argument. In dialects whose scripts are transactions it is one anyway.
     pub in_transaction: bool,
 }
 
@@ -29,23 +29,23 @@ pub enum BenchCode<'a> {
     /// A chunk that returns the function.
     Chunk(&'a [u8]),
     /// The body of the function, which may be an expression. It has the number of the call as `i`, and the transaction,
-    /// if there is one, as `tx`. What stands in `setup` is run once, before.
+    /// if there is one, as `tx`. `setup` is run once, before.
     Body {
         /// The body.
         body: &'a str,
-        /// What comes before the function.
+        /// The code before the function.
         setup: &'a str,
     },
 }
 
-/// One sample: how many calls, and what comes before.
+/// One sample: how many calls are timed, and how many come before.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchSample {
-    /// Whether an empty function is called in the place of the one that is measured: what the loop itself takes.
+    /// Whether to call an empty function instead of the measured one, to find the cost of the loop itself.
     pub is_empty: bool,
     /// Calls that are timed.
     pub count: u64,
-    /// Calls just before them that are not, whose garbage is left lying about.
+    /// Untimed calls just before them, whose garbage is not collected.
     pub before: u64,
 }
 
@@ -54,11 +54,11 @@ pub struct BenchSample {
 pub struct TraceEvent {
     /// Where the trace began, as `file:line`.
     pub start: String,
-    /// What was done.
+    /// What it did.
     pub what: TraceOutcome,
 }
 
-/// What became of a trace.
+/// How a trace ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceOutcome {
     /// It is machine code, whose end is linked to what LuaJIT calls this: `loop`, `root`, `interpreter`, …
@@ -66,20 +66,20 @@ pub enum TraceOutcome {
         /// LuaJIT's name of the link.
         link: String,
     },
-    /// It was given up.
+    /// It was aborted.
     Aborted {
         /// At this `file:line`.
         place: String,
-        /// And for this reason.
+        /// For this reason.
         reason: String,
     },
-    /// It begins behind a call of a function that cannot be compiled, and that the trace before it ended at.
+    /// It begins after a call of a function that cannot be compiled, where the trace before it ended.
     Stitched,
     /// All machine code was thrown away.
     Flushed,
 }
 
-/// A VM that has a function to be timed.
+/// A VM with a function to be timed.
 pub struct FunctionBench {
     vm: Vm,
     name: String,
@@ -101,10 +101,10 @@ impl FunctionBench {
         self.vm.interrupt()
     }
 
-    /// Runs the code, which is to give the function. `name` is that of the chunk in messages, `arguments` are `...`.
+    /// Runs the code, which must return the function. `name` is the chunk's name in messages, `arguments` are `...`.
     ///
     /// # Errors
-    /// See [`CallError`]. If it gives no function, too.
+    /// See [`CallError`]. Also if it returns no function.
     pub fn prepare(
         &mut self,
         name: &str,
@@ -122,8 +122,8 @@ impl FunctionBench {
                         let text = format!("{setup}{gap}return function(i, tx) {body}\nend");
                         compile_script(state, name, text.as_bytes(), arguments)
                     };
-                    // As an expression first, whose value is then not thrown away; in parentheses, since a call in its
-                    // place would be a tail call, and the line of the body lost.
+                    // First as an expression, so that its value is not thrown away. In parentheses, since a call
+                    // would otherwise be a tail call, and the line of the body lost.
                     compile(format!("return ({body}\n)")).or_else(|_| compile(body.to_owned()))?
                 }
             };
@@ -132,8 +132,8 @@ impl FunctionBench {
         run.map(drop)
     }
 
-    /// Takes one sample; gives the time of all of its calls together. There was a full collection of garbage before
-    /// it, and before the calls that come first.
+    /// Takes one sample, and gives the total time of its calls. There is a full garbage collection before it, that is,
+    /// before its untimed calls.
     ///
     /// # Errors
     /// See [`CallError`]: what the function raises.
@@ -159,7 +159,7 @@ impl FunctionBench {
         Ok(Duration::from_nanos(ns as u64))
     }
 
-    /// What the compiler has done since this was last asked for.
+    /// What the compiler has done since the last call.
     pub fn take_trace_events(&mut self) -> Vec<TraceEvent> {
         let take = || -> mlua::Result<Vec<[String; 4]>> {
             bench(&self.vm.state)?.get::<Function>("take_events")?.call(())

@@ -1,4 +1,4 @@
-//! What an HTTP handler sees and gives.
+//! An HTTP request and response, as a handler sees them.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -14,15 +14,15 @@ pub struct HttpRequest<'r> {
     pub method: &'r str,
     /// The path as sent, still percent-encoded, without the query.
     pub path: &'r str,
-    /// What stands after `?`, still encoded; empty without one.
+    /// The part after `?`, still encoded; empty if there is none.
     pub query: &'r str,
-    /// What the route's `:name` and `*name` matched, decoded.
+    /// The route's `:name` and `*name` matches, decoded.
     pub parameters: &'r [(&'r str, &'r str)],
     /// Names in lower case, in the order sent.
     pub headers: &'r [(&'r str, &'r [u8])],
     /// The whole body.
     pub body: &'r [u8],
-    /// HTTP/1.1, and not 1.0.
+    /// HTTP/1.1, not 1.0.
     pub is_1_1: bool,
     /// The client's end of the connection, unless that is a UNIX socket.
     pub client: Option<SocketAddr>,
@@ -30,78 +30,78 @@ pub struct HttpRequest<'r> {
     pub server: Option<SocketAddr>,
     /// When the request came, in milliseconds since 1970.
     pub began_ms: f64,
-    /// Whether the handler may wait: then it is to be resumed by
+    /// Whether the handler may wait; it is then resumed by
     /// [`resume_http`](crate::Runtime::resume_http).
     pub may_wait: bool,
-    /// Whether a part of the answer can be sent while the handler waits.
+    /// Whether a part of the response can be sent while the handler waits.
     pub may_stream: bool,
     /// Path and query as sent.
     pub target: &'r str,
 }
 
-/// A handler that is not done.
+/// A handler that has not finished.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// The number that it is resumed by.
     pub slot: u64,
-    /// For how long it waits.
+    /// How long it waits.
     pub time: Duration,
 }
 
-/// How far a response has got that is sent while its handler goes on; whoever sends it keeps this up to date.
+/// How much of a response has been sent while its handler goes on; kept up to date by the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
-    /// Status and headers were taken, to be sent.
+    /// Status and headers were taken for sending.
     pub has_begun: bool,
-    /// The length of what was taken of the body.
+    /// How many bytes of the body were taken.
     pub taken_len: u64,
-    /// The length of what was taken and has not left yet.
+    /// How many bytes were taken but not sent yet.
     pub unsent_len: usize,
-    /// Something that was taken has not left yet, be it the head alone.
+    /// Something that was taken is not sent yet, possibly only the head.
     pub has_unsent: bool,
-    /// Nothing can be sent any more: the client has gone.
+    /// Nothing can be sent any more: the client is gone.
     pub is_gone: bool,
-    /// The client has all that it gets: what is written from here on is dropped.
+    /// The client has the complete response; whatever is written from here on is dropped.
     pub is_whole: bool,
 }
 
-/// What the handler answered. Reused between requests.
+/// A handler's response. Reused between requests.
 #[derive(Clone, Debug, Default)]
 pub struct HttpResponse {
     /// The status code.
     pub status: u16,
     /// In the order set. Always has a `content-type` unless the body is empty.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// The whole body, or what is left of it once the beginning was taken.
+    /// The whole body, or the rest of it once its beginning was taken.
     pub body: Vec<u8>,
-    /// The handler counts on it that what it has written so far is on its way: should it fail, its client gets that
-    /// and no other answer.
+    /// The handler relies on what it has written so far being sent. If it fails, its client gets that and no
+    /// other response.
     pub is_sent: bool,
-    /// The handler has said that nothing follows: should it fail from here on, its client gets what there is as a whole.
+    /// The handler has said that nothing follows. If it fails after that, its client gets what there is, as complete.
     pub is_complete: bool,
-    /// The handler has failed, and this is what its client is told of that, as a whole.
+    /// The handler has failed, and this is the complete response that reports the failure.
     pub tells_failure: bool,
-    /// The handler wants the connection closed, without an answer.
+    /// The handler wants the connection closed without a response.
     pub is_dropped: bool,
-    /// The handler wants sent now what there is. Whoever sends it while the handler waits takes this back.
+    /// The handler wants what there is sent now. The sender resets this while the handler waits.
     pub is_flushed: bool,
-    /// The handler waits until all of that has left, or the client has gone.
+    /// The handler waits until all of that is sent, or the client is gone.
     pub awaits_sent: bool,
     /// What was sent while the handler waited.
     pub progress: Progress,
-    /// Set if the handler waits, and is not done.
+    /// Set if the handler waits and has not finished.
     pub waiting: Option<Waiting>,
-    /// Responses to requests that the handler has made within its own.
+    /// Responses to subrequests of the handler.
     pub(crate) nested: Nested,
 }
 
-/// Responses within a response, each at a place of its own for as long as its request goes on.
+/// Responses within a response, each in a place of its own for as long as its request goes on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nested {
     places: Vec<Option<HttpResponse>>,
-    /// The place of the one that is written, counted from 1; 0 is the response around them.
+    /// The place of the one being written, counted from 1; 0 is the outer response.
     current: usize,
-    /// The length of their bodies.
+    /// The total length of their bodies.
     len: usize,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Nested {
 const NESTED_MAX: usize = 1000;
 
 impl Nested {
-    /// Makes room for one more; gives its place, or nothing if there are too many.
+    /// Makes room for one more. Gives its place, or nothing if there are too many.
     pub(crate) fn begin(&mut self) -> Option<usize> {
         let free = self.places.iter().position(Option::is_none).unwrap_or(self.places.len());
         if free == NESTED_MAX {
@@ -122,12 +122,12 @@ impl Nested {
         Some(free + 1)
     }
 
-    /// From here on that one is written, or with 0 the response around them.
+    /// Selects the response that is written from here on; 0 is the outer one.
     pub(crate) fn select(&mut self, place: usize) {
         self.current = place;
     }
 
-    /// The one that is written, unless that is the response around them.
+    /// The response being written, unless that is the outer one.
     pub(crate) fn current(&mut self) -> Option<&mut HttpResponse> {
         self.places.get_mut(self.current.checked_sub(1)?)?.as_mut()
     }
@@ -136,21 +136,21 @@ impl Nested {
         self.current > 0
     }
 
-    /// Takes the one at a place out, whose place is free then.
+    /// Takes out the response at a place, and frees the place.
     pub(crate) fn end(&mut self, place: usize) -> Option<HttpResponse> {
         let response = self.places.get_mut(place.checked_sub(1)?)?.take();
         self.len -= response.as_ref().map_or(0, |response| response.body.len());
         response
     }
 
-    /// Whether so many bytes more make no more than `len_max` in all; if so, they are counted.
+    /// Whether that many more bytes stay within `len_max` in all; if so, they are counted.
     pub(crate) fn make_room(&mut self, len: usize, len_max: usize) -> bool {
         let fits = self.len + len <= len_max;
         self.len += if fits { len } else { 0 };
         fits
     }
 
-    /// The one that is written forgets its body.
+    /// Drops the body of the response being written.
     pub(crate) fn forget_body(&mut self) {
         let len = self.current().map_or(0, |response| std::mem::take(&mut response.body).len());
         self.len -= len;
@@ -164,7 +164,7 @@ impl Nested {
 }
 
 impl HttpResponse {
-    /// Takes what there is of the body, to be sent while the handler goes on.
+    /// Takes the body so far, to be sent while the handler goes on.
     pub fn take_body(&mut self) -> Vec<u8> {
         let body = std::mem::take(&mut self.body);
         self.progress.taken_len += body.len() as u64;
@@ -178,7 +178,7 @@ impl HttpResponse {
         Self { status: self.status, headers: self.headers.clone(), body, ..Self::default() }
     }
 
-    /// Makes it ready for another request, and keeps its memory.
+    /// Clears it for another request, and keeps its memory.
     pub fn clear(&mut self) {
         self.status = 0;
         self.headers.clear();
@@ -194,10 +194,10 @@ impl HttpResponse {
         self.nested.clear();
     }
 
-    /// Sets a header, or adds one more of the same name.
+    /// Sets a header, or adds another of the same name.
     ///
     /// # Errors
-    /// If it has no valid name or value, or if it is one too many.
+    /// If the name or the value is invalid, or if there are too many headers.
     pub fn set_header(
         &mut self,
         name: &[u8],
@@ -229,17 +229,17 @@ impl HttpResponse {
         Ok(())
     }
 
-    /// A header that was set.
+    /// The value of a header that was set.
     ///
     /// # Errors
-    /// If no header can have that name.
+    /// If that is not a valid header name.
     pub fn header(&self, name: &[u8]) -> Result<Option<&[u8]>, Fault> {
         let name = header_name(name)?;
         let found = self.headers.iter().find(|(other, _)| *other == name);
         Ok(found.map(|(_, value)| value.as_slice()))
     }
 
-    /// Appends to the body, one piece behind the other.
+    /// Appends pieces to the body, in order.
     ///
     /// # Errors
     /// If it becomes too long.
@@ -262,7 +262,7 @@ impl HttpResponse {
         Ok(())
     }
 
-    /// Gives it that content type, if it has a body and none was set.
+    /// Sets the content type, if there is a body and no type was set.
     pub fn set_type(&mut self, content_type: &str) {
         let is_typed = self.headers.iter().any(|(name, _)| name == "content-type");
         if !self.body.is_empty() && !is_typed {

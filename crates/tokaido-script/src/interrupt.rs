@@ -1,22 +1,22 @@
-//! Stopping what runs in a VM from outside.
+//! Stopping from outside what runs in a VM.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-/// Asks a VM to stop what it runs. Any thread may do so, and a signal handler, too.
+/// Asks a VM to stop what it runs. Any thread may do so, even a signal handler.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Stops the call or script that runs, within some milliseconds, and all that are begun before
-    /// [`clear`](Self::clear). Tells whether that had been asked for already.
+    /// Stops the running call or script within some milliseconds, and all that begin before
+    /// [`clear`](Self::clear). Tells whether it was raised already.
     pub fn raise(&self) -> bool {
         self.0.swap(true, Ordering::SeqCst)
     }
 
-    /// Whether it was raised, and not cleared since.
+    /// Whether it was raised and not cleared since.
     #[must_use]
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::SeqCst)

@@ -1,4 +1,4 @@
-//! JSON to and from [`Value`], and the two Lua functions behind `tokaido.json`.
+//! Converts between JSON and [`Value`], and has the two Lua functions behind `tokaido.json`.
 
 use std::{
     ffi::c_int,
@@ -10,15 +10,15 @@ use tokaido_wire::base64;
 
 use crate::{Value, bridge::Context, convert, json_decode, watchdog};
 
-/// After so many bytes of text it is looked whether the call is to be stopped.
+/// How many bytes of text are handled between two checks whether to stop.
 const LEN_PER_LOOK: usize = 64 << 10;
 
-/// A value that has no form in JSON, or a text that is none.
+/// A value that JSON cannot represent, or a text that is not JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct JsonError(String);
 
-/// What is done about values that only one side has.
+/// How values are handled that only one side has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// A string that is not UTF-8 is refused, and an integer beyond 64 bits becomes a number.
@@ -32,12 +32,12 @@ pub enum Rules {
 ///
 /// # Errors
 /// For a number that is not finite, a string that the rules refuse, and keys that are neither
-/// strings of UTF-8 nor numbers.
+/// UTF-8 strings nor numbers.
 pub fn encode(value: &Value, rules: Rules, out: &mut Vec<u8>) -> Result<(), JsonError> {
     encode_value(value, rules, &mut Output { text: out, len_max: usize::MAX })
 }
 
-/// What a text is written to.
+/// The text being written, and its limit.
 struct Output<'o> {
     text: &'o mut Vec<u8>,
     /// In bytes.
@@ -138,7 +138,7 @@ fn encode_key(key: &Value, out: &mut Output<'_>) -> Result<(), JsonError> {
 /// Reads one JSON value. `null` is [`Value::Nil`].
 ///
 /// # Errors
-/// Where the text stops being JSON, and for what the rules refuse.
+/// If the text is not JSON, or contains what the rules refuse.
 pub fn decode(text: &[u8], rules: Rules) -> Result<Value, JsonError> {
     json_decode::decode(text, rules).map_err(|error| JsonError(error.to_string()))
 }
@@ -148,8 +148,8 @@ pub fn decode(text: &[u8], rules: Rules) -> Result<Value, JsonError> {
 /// # Safety
 /// To be called from Lua with the VM's context first.
 pub(crate) unsafe extern "C-unwind" fn lua_encode(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: the prelude passes the context. What is pushed is owned by the context, so a raise
-    // leaks nothing.
+    // SAFETY: the prelude passes the context. The context owns what is pushed, so a raise leaks
+    // nothing.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         ffi::lua_settop(state, 2);
@@ -190,7 +190,7 @@ unsafe fn answer(
 /// # Safety
 /// To be called from Lua with the VM's context and a string.
 pub(crate) unsafe extern "C-unwind" fn lua_decode(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: as in `lua_encode`; the parsed value is kept in the context while it is pushed.
+    // SAFETY: as in `lua_encode`; the context keeps the parsed value while it is pushed.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         match decode(convert::string(state, 2), Rules::Lua) {

@@ -1,5 +1,5 @@
-//! Values from JSON, read in one go: a value becomes ours where the text has it, so that what is
-//! counted is all there is.
+//! Reads values from JSON in one pass: each value is converted where it occurs in the text, so that
+//! the count covers every value there is.
 
 use std::{cell::Cell, fmt};
 
@@ -13,7 +13,7 @@ use crate::{
     watchdog,
 };
 
-/// Reads one JSON value, and nothing behind it.
+/// Reads one JSON value, with nothing after it.
 pub(crate) fn decode(text: &[u8], rules: Rules) -> serde_json::Result<Value> {
     let count = Cell::new(0);
     let mut deserializer = serde_json::Deserializer::from_slice(text);
@@ -22,17 +22,17 @@ pub(crate) fn decode(text: &[u8], rules: Rules) -> serde_json::Result<Value> {
     Ok(value)
 }
 
-/// Reads the value that comes next.
+/// Reads the next value.
 #[derive(Clone, Copy)]
 struct Seed<'c> {
     rules: Rules,
-    /// How many values the text has so far, keys among them.
+    /// How many values the text has had so far, keys included.
     count: &'c Cell<usize>,
     depth: usize,
 }
 
 impl Seed<'_> {
-    /// For what stands in the array or object that is read.
+    /// For the items of the array or object being read.
     fn nested(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
@@ -104,7 +104,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         Ok(Value::Array(array))
     }
 
-    /// Of a key that comes twice, the last value counts.
+    /// If a key comes twice, the last value counts.
     fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut entries = Vec::new();
         while let Some(key) = items.next_key_seed(self)? {

@@ -1,8 +1,8 @@
 //! Procedures as transactions over a [`tokaido_store::Store`].
 //!
-//! A [`Runtime`] has the [`Procedure`]s that some [`Sources`] export, and runs them inside a
-//! transaction that the caller has begun; committing or rolling back stays with the caller. [`Vm`]
-//! is the runtime of Lua, compiled by LuaJIT.
+//! A [`Runtime`] has the [`Procedure`]s that some [`Sources`] export. It runs them inside a
+//! transaction that the caller has begun; the caller commits or rolls back. [`Vm`] is the runtime
+//! for Lua, compiled by LuaJIT.
 
 #![deny(missing_docs)]
 

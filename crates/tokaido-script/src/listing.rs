@@ -1,4 +1,4 @@
-//! The procedures that the files of one language have declared, each name and each route once.
+//! Lists the procedures that the files of one language declare, each name and each route once.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use crate::{LoadError, Procedure, Route};
 #[derive(Debug, Default)]
 pub struct Listing {
     procedures: Vec<Procedure>,
-    /// Their places among them.
+    /// Their indices by name.
     names: HashMap<String, usize>,
-    /// The same by method and pattern, without the names of parameters.
+    /// Their indices by method and pattern, without the names of parameters.
     routes: HashMap<(String, String), usize>,
 }
 
@@ -38,7 +38,7 @@ impl Listing {
         self.procedures
     }
 
-    /// What another procedure has already that this one wants.
+    /// What this procedure declares that another one already has.
     fn clash(&self, procedure: &Procedure) -> Option<String> {
         let by_name = self.names.get(&procedure.name).map(|&first| (procedure.name.clone(), first));
         let by_route = || {

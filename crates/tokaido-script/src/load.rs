@@ -10,7 +10,7 @@ use crate::{
 /// How the names of Lua files end.
 pub(crate) const EXTENSION: &str = "lua";
 
-/// Names of modules that are the product's own.
+/// Names of modules that belong to the product.
 const RESERVED: [&str; 2] = ["tokaido", "bit"];
 
 /// The files of a dialect.
@@ -109,14 +109,14 @@ fn compile(
     })
 }
 
-/// Source text without what editors and shells put before it; the lines keep their numbers.
+/// Source text without a byte order mark or `#!` line; the lines keep their numbers.
 pub(crate) fn source_text(text: &[u8]) -> Vec<u8> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let comment: &[u8] = if text.starts_with(b"#!") { b"--" } else { b"" };
     [comment, text].concat()
 }
 
-/// Runs a file, unless another that requires it has.
+/// Runs a file, unless another file that requires it already has.
 fn run(state: &mut LuaState, source: &Source) -> mlua::Result<Option<LoadError>> {
     let (failure, stopped) = state.timed(|_, core| {
         let load: Function = core.get::<Table>("loader")?.get("load")?;

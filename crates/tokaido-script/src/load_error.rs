@@ -1,4 +1,4 @@
-//! Why a procedure file, or a procedure of it, is not in service.
+//! Why a procedure file, or one of its procedures, is not in service.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::{Procedure, Source};
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}{}: {message}", path.display(), line.map(|n| format!(":{n}")).unwrap_or_default())]
 pub struct LoadError {
-    /// The module that the file is.
+    /// The file's module.
     pub module: String,
     /// The name of the procedure, if the rest of the file is in service.
     pub procedure: Option<String>,
@@ -21,7 +21,7 @@ pub struct LoadError {
 }
 
 impl LoadError {
-    /// Of one procedure, whose file is in service otherwise.
+    /// An error of one procedure; the rest of its file is in service.
     #[must_use]
     pub fn of_procedure(procedure: &Procedure, message: String) -> Self {
         let (module, _) = procedure.name.rsplit_once('.').unwrap_or_default();
@@ -34,7 +34,7 @@ impl LoadError {
         }
     }
 
-    /// Whether a procedure of that name would be there but for this.
+    /// Whether this error is why there is no procedure of that name.
     fn explains(&self, name: &str) -> bool {
         match &self.procedure {
             Some(procedure) => procedure == name,
@@ -42,7 +42,7 @@ impl LoadError {
         }
     }
 
-    /// What a caller of a procedure that is not there is told, if one of these errors is why.
+    /// What to tell a caller of a missing procedure, if one of these errors is the reason.
     #[must_use]
     pub fn why_missing(errors: &[Self], name: &str) -> Option<String> {
         let explaining = errors.iter().filter(|error| error.explains(name));
@@ -55,14 +55,14 @@ impl LoadError {
         })
     }
 
-    /// Of a whole file.
+    /// An error of a whole file.
     #[must_use]
     pub fn of_file(source: &Source, message: String) -> Self {
         let (module, path) = (source.module.clone(), source.path.clone());
         Self { module, procedure: None, path, line: None, message }
     }
 
-    /// Takes the file and line off the front of a message of Lua's.
+    /// Takes the file and line off the front of a Lua message.
     pub(crate) fn of_message(source: &Source, message: &str) -> Self {
         let (mut line, mut rest) = (None, message);
         if let Some(place) = message.find(".lua:") {

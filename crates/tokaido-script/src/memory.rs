@@ -1,40 +1,40 @@
 //! The memory limit of a VM.
 //!
-//! An allocator that answers "no" raises an error wherever LuaJIT happens to allocate, and some of
-//! those places are seldom visited by anyone (a function freed with another size than it was made
-//! with, a trace half recorded). So a small block is granted although the limit is passed, and a
-//! hook is armed instead: it runs at the next instruction or loop, compiled or not, where raising
-//! is ordinary. It first collects garbage, and if that makes room the script goes on. Only a large
-//! block is refused at once, and any block at the wall of mlua's own limit, some way behind.
+//! If an allocator says no, LuaJIT raises an error wherever it happens to allocate, and some of
+//! those paths are rarely exercised (a function freed with another size than it was made with, a
+//! half-recorded trace). So a small block is granted although the limit is passed, and a hook is
+//! armed instead. The hook runs at the next instruction or loop, compiled or not, where raising is
+//! ordinary. It first collects garbage, and if that makes room the script goes on. Only a large
+//! block is refused at once, and any block at mlua's own limit, the wall, some way beyond.
 //!
-//! What has been refused is remembered, so a script that catches the error cannot hide it.
+//! A refusal is remembered, so a script that catches the error cannot hide it.
 
 use std::ffi::c_void;
 
 use mlua::ffi;
 
-/// Blocks from this size on are refused where they would pass the limit.
+/// Blocks of this size or more are refused if they would pass the limit.
 const LARGE_BLOCK: usize = 1 << 20;
 
-/// Blocks from this size on are never granted. A little below the most that LuaJIT asks for.
+/// Blocks of this size or more are never granted. Slightly below the most that LuaJIT asks for.
 const NEVER_GRANTED_LEN: usize = 0x7ff0_0000;
 
-/// A collection begins when a VM has this part, in per cent, of the memory that the last one left.
-/// LuaJIT's own choice is 200. The garbage of a small heap is kept so small that it stays in the
-/// processor's cache, where the sweep, and every new string on its way through the table of
-/// strings, come by it. That of a large one is past that in any case.
+/// A collection begins when the heap reaches this percentage of what the last one left. LuaJIT's
+/// default is 200. The sweep touches garbage, and so does every new string on its way through the
+/// string table, so the garbage of a small heap is kept small enough to stay in the processor's
+/// cache. That of a large heap does not fit there in any case.
 const PAUSE_SMALL: i32 = 150;
 const PAUSE_LARGE: i32 = 300;
 
-/// Up to these bytes, garbage included, a heap is small.
+/// A heap is small up to this many bytes, garbage included.
 const SMALL_HEAP_MAX: usize = 8 << 20;
 
-/// Where mlua's own limit stands, for a limit of ours.
+/// mlua's own limit for a VM with this limit.
 pub(crate) fn wall_bytes(limit_bytes: usize) -> usize {
     limit_bytes.saturating_add(limit_bytes / 4).saturating_add(8 << 20)
 }
 
-/// Stands before the allocator of one VM.
+/// Wraps the allocator of one VM.
 pub(crate) struct MemoryGuard {
     inner: ffi::lua_Alloc,
     inner_data: *mut c_void,
@@ -50,14 +50,14 @@ pub(crate) struct MemoryGuard {
 }
 
 impl MemoryGuard {
-    /// Puts a guard before the allocator of `state`, the main one.
+    /// Installs a guard around the allocator of `state`, the main state.
     ///
     /// # Safety
     /// `state` must be valid, and [`remove`](Self::remove) called before it is closed or the
     /// guard dropped.
     pub(crate) unsafe fn install(state: *mut ffi::lua_State, limit_bytes: usize) -> Box<Self> {
         let mut inner_data = std::ptr::null_mut();
-        // SAFETY: the guard is boxed, so that its address stays.
+        // SAFETY: the guard is boxed, so that its address does not change.
         unsafe {
             let inner = ffi::lua_getallocf(state, &raw mut inner_data);
             let used_bytes = (ffi::lua_gc(state, ffi::LUA_GCCOUNT, 0) as usize) << 10;
@@ -78,7 +78,7 @@ impl MemoryGuard {
         }
     }
 
-    /// After a call: takes the hook out, sets when the next collection begins, and tells whether
+    /// After a call: removes the hook, sets when the next collection begins, and tells whether
     /// memory was refused in the call.
     pub(crate) fn end_call(&mut self) -> bool {
         if self.armed {
@@ -95,7 +95,7 @@ impl MemoryGuard {
         std::mem::take(&mut self.refused)
     }
 
-    /// Puts the first allocator back.
+    /// Restores the original allocator.
     ///
     /// # Safety
     /// The VM must not have been closed.
@@ -104,17 +104,17 @@ impl MemoryGuard {
         unsafe { ffi::lua_setallocf(self.state, self.inner, self.inner_data) };
     }
 
-    /// Whether there is room again, with some to spare, so that a script at the limit is not
-    /// collected at every step.
+    /// Whether there is room again, with some to spare, so that a script at the limit does not
+    /// collect at every step.
     fn has_room(&self) -> bool {
         self.used_bytes <= self.limit_bytes / 8 * 7
     }
 }
 
-/// Raises an error that `pcall` and `xpcall` catch, but that no handler of `xpcall` is called with.
-/// LuaJIT runs no hook below a hook, so a handler that a hook's error started could loop for good.
-/// Of what C may raise, only a refused allocation passes handlers by; hence a block that is never
-/// granted.
+/// Raises an error that `pcall` and `xpcall` catch, but that no `xpcall` handler is called with.
+/// LuaJIT runs no hook within a hook, so a handler started by a hook's error could loop forever.
+/// Of the errors that C may raise, only a refused allocation bypasses handlers; hence the request
+/// for a block that is never granted.
 ///
 /// # Safety
 /// To be called from a hook, or where the API may raise, with nothing to drop below it.
@@ -129,8 +129,8 @@ unsafe extern "C" fn allocate(
     old_size: usize,
     new_size: usize,
 ) -> *mut c_void {
-    // SAFETY: `data` is the guard, which lives until it is removed; the rest goes through as it
-    // came.
+    // SAFETY: `data` is the guard, which lives until it is removed; the rest is passed through
+    // unchanged.
     unsafe {
         if new_size >= NEVER_GRANTED_LEN {
             return std::ptr::null_mut();
@@ -157,10 +157,10 @@ unsafe extern "C" fn allocate(
     }
 }
 
-/// Makes room or raises; once it has raised, it does so at every instruction until the call ends.
+/// Makes room or raises; once it has raised, it raises at every instruction until the call ends.
 unsafe extern "C-unwind" fn on_hook(state: *mut ffi::lua_State, _: *mut ffi::lua_Debug) {
     // SAFETY: LuaJIT calls hooks where an error may be raised and the API may be used. The guard is
-    // the allocator's data while it is in place; collecting reaches it, too, so no reference to it
+    // the allocator's data while it is in place. Collecting reaches it, too, so no reference to it
     // is held meanwhile.
     unsafe {
         let mut data = std::ptr::null_mut();

@@ -1,9 +1,9 @@
-//! Lua's patterns, matched within a number of steps.
+//! Matches Lua patterns within a limited number of steps.
 //!
 //! LuaJIT's own matcher backtracks in C: `(.-),(.-),(.-),(.-)$` over a line that does not match
-//! takes time by the fourth power of its length, and no time limit reaches it. So a pattern that
-//! may backtrack much (see `lua/patterns.lua`) is matched here, where steps are counted. What
-//! matches, and what is captured, is the same.
+//! takes time proportional to the fourth power of its length, and no time limit reaches it. So a
+//! pattern that may backtrack much (see `lua/patterns.lua`) is matched here, where steps are
+//! counted. Matches and captures are the same.
 
 use std::ffi::c_int;
 
@@ -20,22 +20,22 @@ const CAPTURES_MAX: usize = 32;
 /// Maximum depth of recursion of one match; each level is one item of the pattern or one backtracking point.
 const DEPTH_MAX: usize = 200;
 
-/// Up to so many bytes of a set, or of a reference back, are looked at in one step.
+/// How many bytes of a set, or of a back-reference, are compared in one step.
 const BYTES_PER_STEP: usize = 16;
 
-/// After so many steps a match looks whether its call is to be stopped.
+/// How many steps a match takes between two checks whether to stop.
 const STEPS_PER_LOOK: u64 = 1 << 12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Capture {
-    /// `(` was met, `)` was not.
+    /// `(` was seen, `)` was not.
     Open,
     Closed(usize),
-    /// `()`: the place itself.
+    /// `()`: the position itself.
     Position,
 }
 
-/// Why a match came to no answer.
+/// Why a match gave no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatternError {
     Malformed(&'static str),
@@ -53,7 +53,7 @@ impl PatternError {
     }
 }
 
-/// A match under way over one subject.
+/// A match in progress over one subject.
 pub(crate) struct Matcher<'m> {
     subject: &'m [u8],
     pattern: &'m [u8],
@@ -77,7 +77,7 @@ impl<'m> Matcher<'m> {
         }
     }
 
-    /// The first match from `start` on: where it begins and ends.
+    /// The first match at or after `start`: where it begins and ends.
     pub(crate) fn find(&mut self, start: usize) -> Result<Option<(usize, usize)>, PatternError> {
         let (anchored, first) = match self.pattern.first() {
             Some(b'^') => (true, 1),
@@ -99,7 +99,7 @@ impl<'m> Matcher<'m> {
         self.spend(1)
     }
 
-    /// A step that compares a byte with the item from `p` to `end`: a long set is looked through.
+    /// A step that compares a byte with the item from `p` to `end`; a long set costs more.
     fn step_of(&mut self, p: usize, end: usize) -> Result<(), PatternError> {
         self.spend(1 + (end - p) / BYTES_PER_STEP)
     }
@@ -124,7 +124,7 @@ impl<'m> Matcher<'m> {
         outcome
     }
 
-    /// Matches the pattern from `p` on at `s`; gives where the match ends.
+    /// Matches the pattern from `p` on against the subject at `s`; gives where the match ends.
     fn match_items(&mut self, mut s: usize, mut p: usize) -> Outcome {
         loop {
             self.step()?;
@@ -230,7 +230,7 @@ impl<'m> Matcher<'m> {
         Ok(outcome)
     }
 
-    /// `%bxy` from the `x` at `p` on.
+    /// `%bxy`, with `p` at the `x`.
     fn balanced(&mut self, s: usize, p: usize) -> Outcome {
         let &[opens, closes, ..] = &self.pattern[p..] else {
             return Err(PatternError::Malformed("unbalanced pattern"));
@@ -253,7 +253,7 @@ impl<'m> Matcher<'m> {
         Ok(None)
     }
 
-    /// `%f[set]`; gives where the pattern goes on.
+    /// `%f[set]`; gives where the pattern continues.
     fn frontier(&mut self, s: usize, p: usize) -> Outcome {
         if self.pattern.get(p) != Some(&b'[') {
             return Err(PatternError::Malformed("missing '[' after '%f' in pattern"));
@@ -291,7 +291,7 @@ impl<'m> Matcher<'m> {
         }
     }
 
-    /// Whether the byte at `s` is one that the item from `p` to `end` matches.
+    /// Whether the item from `p` to `end` matches the byte at `s`.
     fn is_single(&self, s: usize, p: usize, end: usize) -> bool {
         let Some(&byte) = self.subject.get(s) else { return false };
         match self.pattern[p] {
@@ -320,7 +320,7 @@ impl<'m> Matcher<'m> {
         found != negated
     }
 
-    /// Pushes capture `i`, or the whole match where there is none. May raise.
+    /// Pushes capture `i`, or the whole match if there is none. May raise.
     ///
     /// # Safety
     /// As [`push_bytes`].
@@ -353,7 +353,7 @@ pub(crate) fn set_end(pattern: &[u8], p: usize) -> Result<usize, PatternError> {
     if pattern.get(i) == Some(&b'^') {
         i += 1;
     }
-    // A bracket that comes first stands for itself.
+    // A bracket in the first place stands for itself.
     let first = i;
     loop {
         match pattern.get(i) {
@@ -385,8 +385,8 @@ fn in_class(byte: u8, class: u8) -> bool {
 }
 
 /// `match(subject, pattern, start, steps_max)` → start, end, captures…; nil for no match; false and
-/// a message for a pattern that is malformed or takes too long. Without captures the whole match is
-/// one.
+/// a message for a pattern that is malformed or takes too long. Without captures, the whole match
+/// counts as one.
 ///
 /// # Safety
 /// To be called from Lua with two strings and two numbers.
@@ -420,13 +420,13 @@ pub(crate) unsafe extern "C-unwind" fn lua_match(state: *mut ffi::lua_State) -> 
     }
 }
 
-/// `find_plain(subject, text, start)` → start, end; nil where the text is not in it. Takes linear
-/// time, which LuaJIT's own search does not.
+/// `find_plain(subject, text, start)` → start, end; nil if the subject does not contain the text.
+/// Takes linear time, which LuaJIT's own search does not.
 ///
 /// # Safety
 /// To be called from Lua with two strings and a number from 1 up to the subject's length and one.
 pub(crate) unsafe extern "C-unwind" fn lua_find_plain(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: `lua/patterns.lua` passes what is asked for, and both strings stay on the stack.
+    // SAFETY: `lua/patterns.lua` passes these, and both strings stay on the stack.
     unsafe {
         let (subject, text) = (string(state, 1), string(state, 2));
         let start = ffi::lua_tonumber(state, 3) as usize - 1;
@@ -454,7 +454,7 @@ mod tests {
 
     /// What this matcher finds, in the form of LuaJIT's `string.find`.
     fn ours(lua: &Lua, subject: &[u8], pattern: &[u8]) -> Result<String, String> {
-        // SAFETY: keeps to the rules of C functions, and is given two strings and two numbers.
+        // SAFETY: it follows the rules for C functions, and is given two strings and two numbers.
         let function = unsafe { lua.create_c_function(lua_match).unwrap() };
         let subject = lua.create_string(subject).unwrap();
         let found: MultiValue =
@@ -485,7 +485,7 @@ mod tests {
             subject in "[ab(),1 \n]{0,12}",
             pattern in r"\^?([ab.,]|%[adswpDSWb1()]|\[\^?[ab1%d]{1,3}\]|\[a-c\]|\(\)|\([ab.]|\)|%b\(\)|%f\[[a%w]\]){0,4}([*+?-])?(\)|[ab]|%d[*+-])?\$?",
         ) {
-            // `find` takes a pattern without magic for plain text; the prelude does the same.
+            // `find` treats a pattern without magic characters as plain text; so does the prelude.
             prop_assume!(pattern.bytes().any(|b| b"^$*+?.([%-".contains(&b)));
             let lua = Lua::new();
             let (ours, theirs) = (

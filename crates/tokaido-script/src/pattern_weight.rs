@@ -1,4 +1,4 @@
-//! What a pattern of Lua may cost, so that one that could take long is matched step by step.
+//! Estimates the cost of a Lua pattern, so that one that could take long is matched step by step.
 
 use std::ffi::c_int;
 
@@ -6,8 +6,8 @@ use mlua::ffi;
 
 use crate::{convert::string, pattern::set_end};
 
-/// What the items of a pattern cost: how many match any number of bytes, and how many are optional.
-/// Of one that is malformed, up to where it is; a match gets no further.
+/// How many items of a pattern match any number of bytes, and how many are optional. A malformed
+/// pattern counts up to the error; a match gets no further.
 fn weigh(pattern: &[u8]) -> (usize, usize) {
     let (mut repeats, mut optional, mut p) = (0, 0, 0);
     while p < pattern.len() {
@@ -39,8 +39,8 @@ fn weigh(pattern: &[u8]) -> (usize, usize) {
     (repeats, optional)
 }
 
-/// `weigh_pattern(pattern)` → the number of items that match any number of bytes, and that of the
-/// optional ones. Takes linear time.
+/// `weigh_pattern(pattern)` → the number of items that match any number of bytes, and the number
+/// of optional items. Takes linear time.
 ///
 /// # Safety
 /// To be called from Lua with a string.

@@ -1,8 +1,8 @@
-//! Percent-encoding, as URLs have it.
+//! Percent-encoding in URLs.
 
 use std::borrow::Cow;
 
-/// The bytes that `text` stands for; `None` for a `%` without two hexadecimal digits behind it.
+/// The bytes that `text` stands for; `None` for a `%` without two hexadecimal digits after it.
 #[must_use]
 pub fn decode(text: &str) -> Option<Cow<'_, [u8]>> {
     match unescape(text.as_bytes(), false) {
@@ -11,7 +11,7 @@ pub fn decode(text: &str) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-/// As [`decode`]; `None` also for what is not UTF-8.
+/// As [`decode`]; `None` also if the result is not UTF-8.
 #[must_use]
 pub fn decode_utf8(text: &str) -> Option<Cow<'_, str>> {
     match decode(text)? {
@@ -20,7 +20,7 @@ pub fn decode_utf8(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// As [`decode`], for a name or a value of a query, where `+` stands for a space.
+/// As [`decode`], for a name or a value in a query, where `+` stands for a space.
 #[must_use]
 pub fn decode_query(text: &str) -> Option<Vec<u8>> {
     match unescape(text.as_bytes(), true) {
@@ -29,7 +29,7 @@ pub fn decode_query(text: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// The pairs of a query, decoded; what is broken stays as it is. A pair without `=` has an empty
+/// The pairs of a query, decoded; invalid escapes stay as they are. A pair without `=` has an empty
 /// value.
 pub fn query_pairs(query: &str) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     let decoded = |text: &str| unescape(text.as_bytes(), true).0.into_owned();
@@ -47,10 +47,10 @@ pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().map(one).collect()
 }
 
-/// What became of the escapes of a text.
+/// Whether all escapes of a text are valid.
 pub(crate) enum Escapes {
     Whole,
-    /// Some `%` has no two digits behind it, and was left as it is.
+    /// Some `%` has no two digits after it, and was left as it is.
     Broken,
 }
 

@@ -1,4 +1,4 @@
-//! The half of the API that is written in Lua: its files, and what they are given of the other half.
+//! The half of the API that is written in Lua: its files, and what they get from the Rust half.
 
 use mlua::{LightUserData, Lua, Table, Variadic, chunk::ChunkMode};
 
@@ -9,8 +9,8 @@ use crate::{
     redis::codecs,
 };
 
-/// What every dialect stands on, in the order in which the files build on each other, with what each
-/// gets beside the table of parts.
+/// The core of every dialect, in the order in which the files build on each other. Each comes with
+/// what it gets beside the table of parts.
 const CORE: [(&str, &[&str]); 23] = [
     (include_str!("../lua/native.lua"), &[]),
     (include_str!("../lua/text.lua"), &[]),
@@ -37,7 +37,7 @@ const CORE: [(&str, &[&str]); 23] = [
     (include_str!("../lua/sandbox.lua"), &[]),
 ];
 
-/// The name of every file of the prelude in tracebacks; `lua/errors.lua` leaves its frames out.
+/// The name of every prelude file in tracebacks; `lua/errors.lua` leaves their frames out.
 const CHUNK_NAME: &str = "=[tokaido]";
 
 /// Runs the prelude of a dialect, and gives the table of its parts.
@@ -70,13 +70,13 @@ pub(crate) fn run(
     Ok(core)
 }
 
-/// What the machine is called; empty if it does not say.
+/// The name of the machine; empty if unknown.
 fn hostname() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim_end().to_owned()
 }
 
-/// What the prelude gets of Rust: addresses, C functions and limits.
+/// What the prelude gets from Rust: addresses, C functions and limits.
 fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<Table> {
     let rust = lua.create_table()?;
     let native = lua.create_table()?;
@@ -102,9 +102,9 @@ fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<T
     rust.set("banner", concat!("Tokaido/", env!("CARGO_PKG_VERSION")))?;
     rust.set("pattern_steps_max", limits.pattern_steps_max)?;
     rust.set("regex_run", LightUserData(openresty::regex::run_address()))?;
-    // LuaJIT's own modules that only `require` opens; user code has no way to them but what the prelude gives.
+    // LuaJIT's own modules that only `require` opens; user code gets from them only what the prelude gives it.
     rust.set("preload", lua.named_registry_value::<Option<Table>>("_PRELOAD")?)?;
-    // SAFETY: all keep to the rules of C functions, and the prelude passes what they take.
+    // SAFETY: all follow the rules for C functions, and the prelude passes what they take.
     unsafe {
         rust.set("json_encode", lua.create_c_function(json::lua_encode)?)?;
         rust.set("json_decode", lua.create_c_function(json::lua_decode)?)?;

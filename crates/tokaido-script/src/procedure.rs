@@ -14,13 +14,13 @@ pub enum Mode {
 /// When a server calls a procedure by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// When it has started, and after a reload.
+    /// After the server has started, and after a reload.
     Begin,
-    /// Before it stops, and before a reload puts another program into its place.
+    /// Before the server stops, and before a reload replaces the program.
     End,
 }
 
-/// The place of a procedure in [`crate::Runtime::procedures`]: the same in every runtime of the same
+/// The index of a procedure in [`crate::Runtime::procedures`]: the same in every runtime of the same
 /// sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProcedureId(u32);
@@ -28,31 +28,31 @@ pub struct ProcedureId(u32);
 /// One exported function.
 #[derive(Clone, Debug)]
 pub struct Procedure {
-    /// `module.field`, as `hits.count`.
+    /// `module.field`, such as `hits.count`.
     pub name: String,
     /// How it runs.
     pub mode: Mode,
-    /// The HTTP route it answers; `None` for one that is called by name.
+    /// The HTTP route it answers; `None` if it is called by name.
     pub route: Option<Route>,
-    /// When the server itself calls it; then nobody else can.
+    /// When the server itself calls it; nobody else can call it then.
     pub hook: Option<Hook>,
     /// The file that defines it.
     pub path: PathBuf,
     /// The line where its function begins.
     pub line: u32,
-    /// It runs on the worker that has the request from its first call on, since its dialect has each worker keep
+    /// It runs on the worker that has the request from its first call on, since in its dialect each worker keeps
     /// something between requests.
     pub is_of_worker: bool,
 }
 
 impl Procedure {
-    /// What is told to those who call it by name although it answers a route.
+    /// The message for callers by name if it answers a route.
     #[must_use]
     pub fn answers(&self, route: &Route) -> String {
         format!("{} answers {} {}; call it over HTTP", self.name, route.method, route.pattern)
     }
 
-    /// What is told of it if `first` has a name or route already that it declares, too.
+    /// The message for a name or route that it declares, too, after `first` has.
     #[must_use]
     pub fn declared_twice(&self, what: &str, first: &Self) -> String {
         format!(
@@ -80,16 +80,16 @@ impl Route {
 }
 
 impl ProcedureId {
-    /// The procedure at that place.
+    /// The procedure at that index.
     ///
     /// # Panics
-    /// If there cannot be so many.
+    /// If there cannot be that many.
     #[must_use]
     pub fn from_index(index: usize) -> Self {
         Self(u32::try_from(index).expect("a program has fewer procedures"))
     }
 
-    /// The place in [`crate::Runtime::procedures`].
+    /// The index in [`crate::Runtime::procedures`].
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize

@@ -11,7 +11,7 @@ use crate::{
 
 /// The procedures of some sources, ready to be called. It belongs to one thread.
 pub trait Runtime {
-    /// Every procedure; a [`ProcedureId`] is a place among them.
+    /// Every procedure; a [`ProcedureId`] is an index into them.
     fn procedures(&self) -> &[Procedure];
 
     /// The procedure of that name, if it may be called.
@@ -21,7 +21,7 @@ pub trait Runtime {
         found.map(ProcedureId::from_index)
     }
 
-    /// What stops its calls: one for each virtual machine.
+    /// What stops its calls: one interrupt for each virtual machine.
     fn interrupts(&self) -> Vec<Interrupt> {
         Vec::new()
     }
@@ -55,7 +55,7 @@ pub trait Runtime {
         response: &mut HttpResponse,
     ) -> Result<(), CallError>;
 
-    /// Goes on with a handler that waits: [`HttpResponse::waiting`] has told its slot. Request and response are those
+    /// Resumes a handler that waits; [`HttpResponse::waiting`] has given its slot. Request and response are those
     /// that it was called with.
     ///
     /// # Errors
@@ -71,21 +71,21 @@ pub trait Runtime {
         panic!("no handler of this runtime waits, so {procedure:?} does not")
     }
 
-    /// Gives up a handler that waits.
+    /// Abandons a handler that waits.
     fn abandon_http(&mut self, _procedure: ProcedureId, _slot: u64) {}
 
-    /// The timers that were made since this was called the last time.
+    /// The timers that were made since the last call.
     fn take_timers(&mut self) -> Vec<Timer> {
         Vec::new()
     }
 
-    /// Whether a timer is still to be run, or is not done.
+    /// Whether a timer has yet to run, or has not finished.
     fn has_timer(&self, _timer: u64) -> bool {
         false
     }
 
-    /// Runs the function of a timer whose time is over, or goes on with it where it waits: then
-    /// [`HttpResponse::waiting`] has told the slot. It answers nobody, so the response has nothing else.
+    /// Runs the function of a timer that is due, or resumes it where it waits; then
+    /// [`HttpResponse::waiting`] has given the slot. It answers nobody, so the response holds nothing else.
     ///
     /// # Errors
     /// See [`CallError`].
@@ -100,17 +100,17 @@ pub trait Runtime {
         panic!("this runtime has no timers, so it has not made {timer:?}")
     }
 
-    /// Gives up a timer, and its function if that waits.
+    /// Abandons a timer, and its function if that waits.
     fn abandon_timer(&mut self, _timer: u64, _slot: Option<u64>) {}
 
-    /// Tells it that nothing new is begun in it any more. The timers that are run from here on are told that their
-    /// time is not over.
+    /// Tells the runtime that nothing new begins in it any more. Timers that run from here on are told that they
+    /// are premature.
     fn retire(&mut self) {}
 }
 
 /// A language that procedures are written in.
 pub trait Language: Send + Sync {
-    /// How the names of its files end, without the dot.
+    /// The extension of its files, without the dot.
     fn extension(&self) -> &'static str;
 
     /// Makes a runtime of the files of this language. Files with errors are left out and reported;

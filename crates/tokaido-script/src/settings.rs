@@ -1,4 +1,4 @@
-//! What an operator may set for dialects, and what the virtual machines of a server have in common.
+//! What an operator may set for dialects, and what the virtual machines of a server share.
 
 use std::{path::PathBuf, sync::Arc, time::SystemTime};
 
@@ -14,15 +14,15 @@ use crate::{
 /// What an operator may set for dialects.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The databases that scripts of Kyoto Tycoon's have, the first of which is `__kyototycoon__.db`.
+    /// The databases of Kyoto Tycoon's scripts, the first of which is `__kyototycoon__.db`.
     pub kyoto_databases: Vec<String>,
-    /// What is set for scripts of Tokyo Tyrant's.
+    /// The settings for Tokyo Tyrant's scripts.
     pub tyrant: TyrantSettings,
-    /// Below which scripts of mod_lua's may read files; `None`: nowhere.
+    /// The directory below which mod_lua scripts may read files; `None`: nowhere.
     pub document_root: Option<PathBuf>,
-    /// Length of a request's body, in bytes, as those are told.
+    /// Length of a request's body, in bytes, as mod_lua scripts are told.
     pub body_bytes_max: usize,
-    /// What their requests leave for each other.
+    /// The values that mod_lua requests leave for each other.
     pub shared_values: Arc<SharedValues>,
     /// When the server was started.
     pub started: SystemTime,
@@ -42,7 +42,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Tells a dialect that wants to know what the operator has set.
+    /// Passes the operator's settings to a dialect that takes them.
     pub(crate) fn tell(
         self: &Arc<Self>,
         state: &mut LuaState,

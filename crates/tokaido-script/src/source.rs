@@ -1,4 +1,4 @@
-//! One procedure file, and what it says of itself before its code.
+//! One procedure file, and what it says about itself before its code.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -14,16 +14,16 @@ pub struct Source {
     pub path: PathBuf,
     /// The text.
     pub text: Arc<[u8]>,
-    /// The dialect that the configuration says it is written in, which goes over what it says itself.
+    /// The dialect that the configuration names for it, which overrides what the file itself says.
     pub dialect: Option<String>,
-    /// What the configuration says of it besides, as names and values, for its dialect to judge.
+    /// What else the configuration says about it, as names and values, for its dialect to check.
     pub settings: Vec<(String, String)>,
 }
 
-/// How a file says its dialect, on its first line or below one for a shell, behind the sign of a comment.
+/// How a file names its dialect, after a comment sign on its first line, or on the line below `#!`.
 const DIALECT_COMMENT: &str = " dialect:";
 
-/// What other programs read in such comments.
+/// Words that other programs read in such comments.
 const OTHER_WORDS: [&str; 9] = [
     "luacheck",
     "selene",
@@ -37,7 +37,7 @@ const OTHER_WORDS: [&str; 9] = [
 ];
 
 impl Source {
-    /// The name of the dialect that it is written in, be there such a dialect or not.
+    /// The name of the dialect that it is written in, even if there is no such dialect.
     #[must_use]
     pub fn dialect_name(&self) -> &str {
         let own = || {
@@ -52,14 +52,14 @@ impl Source {
         if self.path.extension().is_some_and(|extension| extension == "rb") { "#" } else { "--" }
     }
 
-    /// What it says of itself in comments `-- name: value` (in Ruby `# name: value`) above its first line of code, and then what
-    /// the configuration says of it: what stands further behind goes over what stands before.
+    /// What it says about itself in comments `-- name: value` (in Ruby `# name: value`) above its first line of code, then
+    /// what the configuration says about it. Later entries override earlier ones.
     ///
-    /// A setting that went unnoticed could leave a route without what guards it. So one that is known
-    /// but written differently is an error, and so is one that a file with a route alone knows of.
+    /// An unnoticed setting could leave a route unguarded. So a known setting that is written differently
+    /// is an error, and so is an unknown one in a file with a route.
     ///
     /// # Errors
-    /// A message of that.
+    /// In these cases, with a message.
     pub fn all_settings(&self, known: &[Setting]) -> Result<Vec<(&str, &str)>, String> {
         let (mut found, mut unknown) = (Vec::new(), None);
         let sign = self.comment_sign();
@@ -96,7 +96,7 @@ impl Source {
         }
     }
 
-    /// Its comments of one line above its first line of code.
+    /// Its one-line comments above its first line of code.
     fn comments(&self) -> Vec<&str> {
         let (mut comments, mut long_until) = (Vec::new(), None::<String>);
         for line in self.head() {
@@ -118,7 +118,7 @@ impl Source {
         comments
     }
 
-    /// Its first lines, up to one that is not UTF-8, without one for a shell.
+    /// Its first lines, up to one that is not UTF-8, without a `#!` line.
     fn head(&self) -> impl Iterator<Item = &str> {
         let text = self.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.text);
         let lines = text.split(|&b| b == b'\n').filter(|line| !line.starts_with(b"#!"));
@@ -126,7 +126,7 @@ impl Source {
     }
 }
 
-/// What ends the comment that begins here, if it may have several lines.
+/// What ends the comment that begins here, if it may span several lines.
 fn end_of_long_comment(text: &str) -> Option<String> {
     let text = text.strip_prefix("--[")?;
     let behind = text.trim_start_matches('=');
@@ -134,7 +134,7 @@ fn end_of_long_comment(text: &str) -> Option<String> {
     behind.starts_with('[').then(|| format!("]{}]", "=".repeat(level)))
 }
 
-/// Whether a comment of these words before and after its colon may be meant as a setting.
+/// Whether a comment with these words before and after its colon may be meant as a setting.
 fn is_like_setting(before: &str, after: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b == b'_' || b == b'-';
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(plain);

@@ -1,4 +1,4 @@
-//! Where procedure files lie, and all of those that a VM loads.
+//! Where procedure files are, and all those that a VM loads.
 
 use std::{
     fs,
@@ -10,23 +10,23 @@ use std::{
 
 use crate::{Source, SourceLimits, limits::SOURCE_DEPTH_MAX};
 
-/// A procedure file that the configuration names by itself.
+/// A procedure file that the configuration names individually.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptFile {
-    /// Where it lies.
+    /// Where it is.
     pub path: PathBuf,
     /// The dialect that it is written in, if it does not say so itself.
     pub dialect: Option<String>,
-    /// What else is said of it, for its dialect.
+    /// What else is said about it, for its dialect.
     pub settings: Vec<(String, String)>,
 }
 
-/// Where the procedure files lie.
+/// Where the procedure files are.
 #[derive(Clone, Debug, Default)]
 pub struct SourcePlaces {
-    /// A directory of them.
+    /// A directory of files.
     pub directory: Option<PathBuf>,
-    /// Single ones.
+    /// Single files.
     pub scripts: Vec<ScriptFile>,
 }
 
@@ -45,8 +45,8 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Reads every file whose name ends in one of the extensions: those below a directory, except hidden
-    /// ones, and single ones.
+    /// Reads every file with one of the extensions: those below a directory, except hidden ones, and
+    /// single ones.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -73,12 +73,12 @@ impl Sources {
         Ok(sources)
     }
 
-    /// Reads every file below `directory` whose name ends in one of the extensions, except hidden ones.
+    /// Reads every file below `directory` with one of the extensions, except hidden ones.
     ///
     /// # Errors
-    /// If the directory or one of its files cannot be read, has a name that `require` could not
-    /// say or that another file has in another language, or is over one of the limits. The message
-    /// names the file.
+    /// If the directory or one of its files cannot be read or is over one of the limits, or if a file
+    /// has a name that `require` could not say or that another file has in another language. The
+    /// message names the file.
     pub fn read(directory: &Path, extensions: &[&str], limits: SourceLimits) -> io::Result<Self> {
         let mut sources = Self::default();
         let read = &mut |path: &Path, prefix: &str, metadata: &fs::Metadata| {
@@ -88,15 +88,15 @@ impl Sources {
         Ok(sources)
     }
 
-    /// A number that is another one once any of the files that [`read_places`](Self::read_places) would
-    /// read has changed, come or gone. Reads none of them.
+    /// A number that changes once any of the files that [`read_places`](Self::read_places) would read is
+    /// changed, added or removed. Reads none of them.
     ///
     /// # Errors
-    /// As [`read`](Self::read), but for what it finds in the files.
+    /// As [`read`](Self::read), except for errors within the files.
     pub fn fingerprint(places: &SourcePlaces, extensions: &[&str]) -> io::Result<u64> {
         let mut hasher = DefaultHasher::new();
         let note = &mut |path: &Path, _: &str, metadata: &fs::Metadata| {
-            // The time of the last change notices another file under the same name, too.
+            // The time of the last status change reveals another file under the same name, too.
             let times = [metadata.mtime(), metadata.mtime_nsec()];
             let changes = [metadata.ctime(), metadata.ctime_nsec()];
             (path, metadata.ino(), metadata.len(), times, changes).hash(&mut hasher);
@@ -112,7 +112,7 @@ impl Sources {
         Ok(hasher.finish())
     }
 
-    /// Whether they are the same files with the same text.
+    /// Whether both have the same files with the same text.
     #[must_use]
     pub fn same_as(&self, other: &Self) -> bool {
         let same = |a: &Source, b: &Source| {
@@ -123,7 +123,7 @@ impl Sources {
             && self.files.iter().zip(&other.files).all(|(a, b)| same(a, b))
     }
 
-    /// Adds one file, in place of another of the same module.
+    /// Adds one file, replacing another of the same module.
     pub fn add(&mut self, source: Source) {
         match self.files.binary_search_by(|other| other.module.cmp(&source.module)) {
             Ok(place) => self.files[place] = source,
@@ -137,7 +137,7 @@ impl Sources {
         &self.files
     }
 
-    /// The files whose names end in that extension.
+    /// The files with that extension.
     pub fn of(&self, extension: &str) -> impl Iterator<Item = &Source> {
         self.files.iter().filter(move |file| has_extension(&file.path, &[extension]))
     }
@@ -147,11 +147,10 @@ fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     path.extension().is_some_and(|extension| extensions.iter().any(|wanted| extension == *wanted))
 }
 
-/// What is done with each procedure file: its path, what stands before its name in that of the
-/// module, and what the system says of it.
+/// Called for each procedure file with its path, the prefix of its module's name, and its metadata.
 type Visit<'v> = dyn FnMut(&Path, &str, &fs::Metadata) -> io::Result<()> + 'v;
 
-/// Goes through the procedure files of a directory.
+/// Walks over the procedure files of a directory.
 struct Walk<'w> {
     extensions: &'w [&'w str],
     visit: &'w mut Visit<'w>,
@@ -172,7 +171,7 @@ impl Walk<'_> {
             if hidden {
                 continue;
             }
-            // Follows symbolic links; one that leads nowhere matters only if it would be read.
+            // Follows symbolic links; a broken one matters only if it would be read.
             let metadata = match fs::metadata(&path) {
                 Ok(metadata) => metadata,
                 Err(error) if is_source => return Err(at(&path, &error)),

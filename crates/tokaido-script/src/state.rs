@@ -22,7 +22,7 @@ use crate::{
     watchdog::{Stop, StopTarget, Watched},
 };
 
-/// Owns the context that Lua has the address of.
+/// Owns the context, whose address Lua has.
 struct ContextOwner(*mut Context);
 
 impl Drop for ContextOwner {
@@ -32,14 +32,14 @@ impl Drop for ContextOwner {
     }
 }
 
-/// Registry references to what is called from here.
+/// Registry references to what Rust calls.
 #[derive(Clone, Copy)]
 struct References {
     context: c_int,
     on_error: c_int,
     enter: c_int,
     dispatch: c_int,
-    /// Goes on with a handler that waits; in dialects whose handlers do.
+    /// Resumes a handler that waits; in dialects whose handlers can wait.
     wake: c_int,
     /// Runs the function of a timer; in dialects that have timers.
     fire: c_int,
@@ -60,7 +60,7 @@ pub(crate) struct LuaState {
 
 impl Drop for LuaState {
     fn drop(&mut self) {
-        // SAFETY: the state is the guard's, and is closed after this.
+        // SAFETY: this is the guard's state, and it is closed after this.
         unsafe { self.memory.remove() };
     }
 }
@@ -97,7 +97,7 @@ impl LuaState {
         let (raw, references) =
             take_references(&lua, dialect, &core, context.0, limits.memory_bytes)?;
         lua.set_memory_limit(memory::wall_bytes(limits.memory_bytes))?;
-        // SAFETY: `drop` takes the guard out before the VM is closed.
+        // SAFETY: `drop` removes the guard before the VM is closed.
         let memory = unsafe { MemoryGuard::install(raw, limits.memory_bytes) };
         let watched = Watched::new(StopTarget::of_lua(raw), interrupt);
         Ok(Self { dialect, watched, lua, memory, context, raw, references, core, limits })
@@ -122,7 +122,7 @@ impl LuaState {
         unsafe { &mut *self.context.0 }
     }
 
-    /// Gives `math.random` a new seed if an earlier call, or a file that was loaded, has set one.
+    /// Gives `math.random` a new seed if an earlier call, or a loaded file, has set one.
     pub(crate) fn forget_seed(&mut self) {
         if !std::mem::take(&mut self.context().is_seeded) {
             return;
@@ -133,7 +133,7 @@ impl LuaState {
         }
     }
 
-    /// Has Lua look for its databases again if any was dropped since it last did.
+    /// Makes Lua look up its databases again if any was dropped since it last did.
     pub(crate) fn forget_dropped(&mut self, dropped: u64) {
         if self.context().dropped == dropped {
             return;
@@ -145,7 +145,7 @@ impl LuaState {
         }
     }
 
-    /// Makes a function of the host a global of scripts.
+    /// Makes a host function a global of scripts.
     pub(crate) fn set_function(&mut self, function: SharedFunction) -> mlua::Result<()> {
         let functions = &mut self.context().functions;
         let (index, name) = (functions.len(), function.0.clone());
@@ -159,7 +159,7 @@ impl LuaState {
         body: impl FnOnce(&mut Self) -> T,
     ) -> mlua::Result<T> {
         match self.limits.script_memory_bytes {
-            // To mlua, no limit is 0.
+            // mlua takes 0 for no limit.
             None => self.set_memory_limit(usize::MAX, 0)?,
             Some(limit) => self.set_memory_limit(limit, memory::wall_bytes(limit))?,
         }
@@ -171,8 +171,8 @@ impl LuaState {
     }
 
     fn set_memory_limit(&mut self, limit_bytes: usize, wall_bytes: usize) -> mlua::Result<()> {
-        // SAFETY: the guard is put back at once; mlua changes its limit only while its own
-        // allocator is in place.
+        // SAFETY: the guard is restored at once; mlua changes its limit only while its own allocator is
+        // in place.
         unsafe {
             self.memory.remove();
             let set = self.lua.set_memory_limit(wall_bytes);
@@ -183,7 +183,7 @@ impl LuaState {
         Ok(())
     }
 
-    /// Runs something in Lua under the time limit; tells whether it was stopped.
+    /// Runs `body` in Lua under the time limit; tells whether it was stopped.
     pub(crate) fn timed<T>(&mut self, body: impl FnOnce(&Lua, &Table) -> T) -> (T, bool) {
         self.context().free_regexes();
         let call = self.watched.begin(Some(self.limits.time));
@@ -199,7 +199,7 @@ impl LuaState {
         self.enter(Target::Procedure(run), arguments, converter, self.limits.time)
     }
 
-    /// Runs a compiled script of Redis, and gives its first result.
+    /// Runs a compiled Redis script, and gives its first result.
     pub(crate) fn run_redis(
         &mut self,
         chunk: c_int,
@@ -221,7 +221,7 @@ impl LuaState {
         self.enter_redis(Target::Function { function, keys, arguments }, self.limits.time)
     }
 
-    /// Runs the code of a library, which registers its functions.
+    /// Runs a library's code, which registers its functions.
     pub(crate) fn run_library(&mut self, chunk: c_int, limit: Duration) -> Result<(), Failure> {
         self.enter_redis(Target::Chunk(chunk), limit).map(drop)
     }
@@ -258,7 +258,7 @@ impl LuaState {
         Ok(make_reference(&self.lua, chunk)?.1)
     }
 
-    /// Takes it out again.
+    /// Removes it from the registry.
     pub(crate) fn drop_chunk(&self, chunk: c_int) {
         // SAFETY: the state is ours, and no Lua code runs.
         unsafe { ffi::luaL_unref(self.raw, ffi::LUA_REGISTRYINDEX, chunk) };
@@ -269,7 +269,7 @@ impl LuaState {
         self.call_with_number(self.references.dispatch, run as f64)
     }
 
-    /// Goes on with a handler that waits.
+    /// Resumes a handler that waits.
     pub(crate) fn wake(&mut self, slot: u64) -> Result<(), Failure> {
         self.call_with_number(self.references.wake, slot as f64)
     }
@@ -285,7 +285,7 @@ impl LuaState {
         unsafe { &(*self.context.0).timers }
     }
 
-    /// From here on timers are told that their time is not over.
+    /// From here on timers are told that they are premature.
     pub(crate) fn retire(&self) {
         if let Err(error) = self.core.set("is_exiting", true) {
             tracing::warn!(%error, "timers are not told that their program is over");
@@ -305,7 +305,7 @@ impl LuaState {
         self.protected(Some(self.limits.time), push, |_| ())
     }
 
-    /// Calls a chunk of a script, and gives all its results.
+    /// Calls a script's chunk, and gives all its results.
     pub(crate) fn run_chunk(
         &mut self,
         chunk: Function,
@@ -329,17 +329,17 @@ impl LuaState {
             (1, ffi::LUA_MULTRET)
         };
         let take = |places: RangeInclusive<c_int>| {
-            // SAFETY: the results are there.
+            // SAFETY: the results are at these places.
             places.map(|place| unsafe { converter.read(state, place) }).collect()
         };
         let outcome: Result<Result<_, _>, _> = self.protected(self.limits.script_time, push, take);
-        // SAFETY: the reference was made above, and nobody has it now.
+        // SAFETY: the reference was made above, and nothing uses it any more.
         unsafe { ffi::luaL_unref(state, ffi::LUA_REGISTRYINDEX, reference) };
         outcome?.map_err(Failure::Result)
     }
 
-    /// A protected call of what `push` pushes; it answers the numbers of arguments and results.
-    /// `take` is given the places of the results on the stack; it, too, is under the time limit.
+    /// Makes a protected call of what `push` pushes; `push` gives the numbers of arguments and results.
+    /// `take` gets the places of the results on the stack; it is under the time limit, too.
     fn protected<T>(
         &mut self,
         limit: Option<Duration>,
@@ -364,8 +364,8 @@ impl LuaState {
         let stopped = call.end();
         let refused = self.memory.end_call();
         let outcome = match (stopped, taken) {
-            // First of all: whoever is told replaces the virtual machine, which may be in any state. To collect the garbage
-            // of a large heap may take until the time is over, too.
+            // First, because the caller then replaces the virtual machine, which may be in any state. Collecting a large
+            // heap's garbage may also take until the time is over.
             _ if refused => Err(Failure::Memory),
             (Some(Stop::Time), _) => Err(Failure::Time),
             (Some(Stop::Interrupt), _) => Err(Failure::Interrupted),
@@ -377,7 +377,7 @@ impl LuaState {
                 Err(failure_of(raised))
             }
         };
-        // SAFETY: the stack is put back as it was.
+        // SAFETY: the stack is restored to what it was.
         unsafe { ffi::lua_settop(state, base) };
         outcome
     }
@@ -388,13 +388,13 @@ unsafe fn push_reference(state: *mut ffi::lua_State, reference: c_int) {
     unsafe { ffi::lua_rawgeti(state, ffi::LUA_REGISTRYINDEX, reference.into()) };
 }
 
-/// Puts a value into the registry; gives the main state, too.
+/// Puts a value into the registry; also gives the main state.
 fn make_reference(
     lua: &Lua,
     value: impl mlua::IntoLua,
 ) -> mlua::Result<(*mut ffi::lua_State, c_int)> {
     let mut made = (std::ptr::null_mut(), ffi::LUA_NOREF);
-    // SAFETY: takes the one value off the stack.
+    // SAFETY: takes the single value off the stack.
     unsafe {
         lua.exec_raw::<()>(value, |state| {
             made = (state, ffi::luaL_ref(state, ffi::LUA_REGISTRYINDEX));
@@ -424,7 +424,7 @@ fn take_references(
             false => Style::Plain { has_null: false, is_lenient: false },
         },
     };
-    // SAFETY: `enter` keeps to the rules of C functions, and is given the context.
+    // SAFETY: `enter` follows the rules for C functions, and is given the context.
     let enter = unsafe { lua.create_c_function(enter)? };
     let (state, address) = make_reference(lua, LightUserData(context.cast()))?;
     let references = References {
@@ -446,9 +446,9 @@ fn take_references(
     Ok((state, references))
 }
 
-/// Called protected with the context: pushes the function and its arguments, and calls it.
+/// Runs in a protected call with the context: pushes the function and its arguments, and calls it.
 unsafe extern "C-unwind" fn enter(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: `LuaState::protected` passes the context, and whoever set `entering` holds the
+    // SAFETY: `LuaState::protected` passes the context, and the code that set `entering` holds the
     // arguments until it returns. Nothing here needs dropping when a raise passes through.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();

@@ -1,4 +1,4 @@
-//! Several runtimes as one: the procedures of each may call those of the others.
+//! Several runtimes as one: procedures of each may call those of the others.
 
 use std::sync::Arc;
 
@@ -44,14 +44,14 @@ pub fn together(mut runtimes: Vec<Box<dyn Runtime>>) -> Box<dyn Runtime> {
     Box::new(Together { runtimes, procedures })
 }
 
-/// Several runtimes, whose procedures stand one behind the other.
+/// Several runtimes, whose procedures are numbered one after the other.
 struct Together {
     runtimes: Vec<Box<dyn Runtime>>,
     procedures: Vec<Procedure>,
 }
 
 impl Together {
-    /// The place of a procedure's runtime, and the procedure's place there.
+    /// The index of a procedure's runtime, and the procedure's index there.
     fn locate(&self, procedure: ProcedureId) -> (usize, ProcedureId) {
         let mut index = procedure.index();
         for (place, runtime) in self.runtimes.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Together {
         panic!("no procedure {procedure:?}");
     }
 
-    /// Has a runtime do something in a scope from which the other runtimes can be called.
+    /// Makes a runtime do something in a scope from which the other runtimes can be called.
     fn within<T>(
         &mut self,
         place: usize,
@@ -170,7 +170,7 @@ impl Runtime for Together {
 
 type Runtimes = [Box<dyn Runtime>];
 
-/// Those before a place, the one that stands there, and those behind it.
+/// The runtimes before a place, the one at it, and those after it.
 fn split(
     runtimes: &mut Runtimes,
     place: usize,
@@ -182,11 +182,11 @@ fn split(
     }
 }
 
-/// What a procedure that runs is lent: the runtimes beside its own, which are at rest, and the host around all of them.
+/// What a running procedure is lent: the idle runtimes beside its own, and the host around all of them.
 struct Neighbours<'n> {
     before: &'n mut Runtimes,
     after: &'n mut Runtimes,
-    /// The procedures of all runtimes, those that do not rest among them.
+    /// The procedures of all runtimes, busy ones included.
     all: &'n [Procedure],
     host: Option<&'n mut dyn Host>,
 }
@@ -200,7 +200,7 @@ impl Neighbours<'_> {
     }
 }
 
-/// The place of the runtime that has a procedure of that name, and its place there. One that answers a route is none.
+/// The index of the runtime that has a procedure of that name, and its index there. One with a route does not count.
 fn find(runtimes: &Runtimes, name: &[u8]) -> Option<(usize, ProcedureId)> {
     runtimes.iter().enumerate().find_map(|(place, runtime)| {
         let procedure = runtime.find(name)?;
@@ -209,7 +209,7 @@ fn find(runtimes: &Runtimes, name: &[u8]) -> Option<(usize, ProcedureId)> {
     })
 }
 
-/// Calls a procedure of one of these runtimes. Those beside it, and whoever `rest` reaches, it may call in turn.
+/// Calls a procedure of one of these runtimes. It may in turn call the other ones, and those that `rest` reaches.
 fn call(
     runtimes: &mut Runtimes,
     (place, procedure): (usize, ProcedureId),

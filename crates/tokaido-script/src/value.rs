@@ -22,7 +22,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether a procedure can be given it: not nested too deeply, and with map keys that tables can have.
+    /// Whether a procedure can be given it: not nested too deeply, with map keys that tables can have.
     #[must_use]
     pub fn is_passable(&self) -> bool {
         self.is_passable_at(0)

@@ -1,5 +1,5 @@
-//! A Lua virtual machine and the calls into it: limits, errors, and a new state where the old one
-//! can no longer be trusted.
+//! A Lua virtual machine and the calls into it: limits, errors, and a new state when the old one can
+//! no longer be trusted.
 
 use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
@@ -21,9 +21,9 @@ use crate::{
 /// Lua as a language of procedures: a VM for each dialect that has files.
 #[derive(Clone, Debug)]
 pub struct Lua {
-    /// Those that files may be written in.
+    /// The dialects that files may be written in.
     pub dialects: Vec<&'static Dialect>,
-    /// What they are told.
+    /// The operator's settings for them.
     pub settings: Arc<Settings>,
 }
 
@@ -74,13 +74,13 @@ pub struct Vm {
     pub(crate) limits: Limits,
     settings: Arc<Settings>,
     interrupt: Interrupt,
-    /// Whether its timers end.
+    /// Whether its timers are premature from now on.
     is_retired: bool,
 }
 
 impl Vm {
-    /// Starts a VM of the native dialect and loads those of `sources` that are written in it. Files with errors are left out and reported; the others
-    /// serve.
+    /// Starts a VM of the native dialect, and loads those of `sources` that are written in it. Files with errors are left out and
+    /// reported; the others serve.
     ///
     /// # Errors
     /// If LuaJIT cannot start.
@@ -92,7 +92,7 @@ impl Vm {
         Self::start(&Dialect::NATIVE, Ok(Arc::clone(store)), sources, limits, Arc::default())
     }
 
-    /// Starts a VM of any dialect, as [`new`](Self::new) does of the native one.
+    /// Starts a VM of any dialect, as [`new`](Self::new) does for the native one.
     ///
     /// # Errors
     /// If LuaJIT cannot start.
@@ -105,7 +105,7 @@ impl Vm {
         Self::start(dialect, Ok(Arc::clone(store)), sources, limits, Arc::default())
     }
 
-    /// Starts a VM that has no store and no procedures, for scripts alone: in them
+    /// Starts a VM that has no store and no procedures, only for scripts. In them
     /// `tokaido.transact` and `tokaido.snapshot` raise `why`.
     ///
     /// # Errors
@@ -151,8 +151,8 @@ impl Vm {
     }
 
     /// Makes a function a global of that name in the scripts of [`run_script`](Self::run_script).
-    /// Arguments and result are converted as those of procedures; its `Err`, and a panic in it,
-    /// is an error at the line that called it.
+    /// Arguments and result are converted like those of procedures. An `Err`, or a panic in it,
+    /// becomes an error at the line that called it.
     ///
     /// # Errors
     /// If the VM has no memory left.
@@ -191,12 +191,12 @@ impl Vm {
         unsafe { self.state.context().begin(scope) };
     }
 
-    /// Takes the transaction back, and turns what went wrong into an error.
+    /// Takes the transaction back, and turns a failure into an error.
     fn end<T>(&mut self, result: Result<T, Failure>) -> Result<T, CallError> {
         let poison = self.state.context().end();
         let failure = match (result, poison) {
             (Ok(result), None) => return Ok(result),
-            // What a refusal keeps would be committed, too.
+            // A refusal that keeps its writes would commit this, too.
             (Ok(_) | Err(Failure::Refused { is_kept: true, .. }), Some(message)) => {
                 Failure::Raised { message, traceback: String::new() }
             }
@@ -229,7 +229,7 @@ impl Vm {
         }
     }
 
-    /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
+    /// Replaces the state. After a refused allocation it may be in an untested condition; a new one is cheap.
     pub(crate) fn replace_state(&mut self) {
         let replaced =
             LuaState::new(self.state.dialect(), &self.store, self.limits, self.interrupt())
@@ -243,8 +243,8 @@ impl Vm {
                     Ok((state, procedures))
                 });
         match replaced {
-            // A file may load differently the second time; then the old state keeps the numbers
-            // of procedures true.
+            // A file may load differently the second time. Then the old state is kept, so that the
+            // numbers of procedures stay valid.
             Ok((state, procedures)) if same_names(&procedures, &self.procedures) => {
                 let timers = self.state.timers().count();
                 if timers > 0 {
@@ -376,7 +376,7 @@ impl Vm {
         response: &mut HttpResponse,
         run: impl FnOnce(&mut LuaState) -> Result<(), Failure>,
     ) -> Result<(), CallError> {
-        // SAFETY: both are borrowed for the whole of this function, and given back below.
+        // SAFETY: both are borrowed for the whole of this function, and returned below.
         unsafe { self.state.context().exchange.begin(request, response) };
         let result = run(&mut self.state);
         self.state.context().exchange.end();
@@ -388,15 +388,15 @@ impl Vm {
     }
 }
 
-/// The place of a procedure's function in the prelude's list, which counts from 1.
+/// The index of a procedure's function in the prelude's list, which counts from 1.
 fn run_index(procedure: ProcedureId) -> i64 {
     procedure.index() as i64 + 1
 }
 
-/// Refuses arguments that are too many, or that no procedure can be given.
+/// Refuses too many arguments, or ones that cannot be passed to a procedure.
 ///
 /// # Errors
-/// Then.
+/// In these cases.
 pub fn check_arguments(arguments: &[Value]) -> Result<(), CallError> {
     if arguments.len() > ARGUMENTS_MAX {
         let message = format!(
@@ -424,7 +424,7 @@ pub(crate) fn in_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What mlua says when a Lua state cannot be made.
+/// The error for a Lua state that cannot be made.
 pub(crate) fn cannot_start(error: &mlua::Error) -> RuntimeError {
     RuntimeError { language: "Lua", message: error.to_string() }
 }

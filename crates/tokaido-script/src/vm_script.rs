@@ -1,4 +1,4 @@
-//! Scripts that a virtual machine runs beside its procedures, for `tokaido run` and the shell.
+//! Scripts that a virtual machine runs besides its procedures, for `tokaido run` and the shell.
 
 use std::io::Write as _;
 
@@ -14,14 +14,13 @@ use crate::{
 };
 
 impl Vm {
-    /// Runs a chunk outside of any transaction, for `tokaido run` and the shell. Its memory has no
-    /// limit, and its time has one only if [`Limits::script_time`] says so; [`interrupt`](Self::interrupt)
-    /// stops it.
+    /// Runs a chunk outside of any transaction, for `tokaido run` and the shell. Its memory has no limit. Its time
+    /// has one only if [`Limits::script_time`] is set; [`interrupt`](Self::interrupt) stops it.
     /// In the native dialect, `tokaido.transact(f, …)` calls `f(tx, …)` in a transaction that is durable when it
     /// returns, `tokaido.snapshot(f, …)` calls it on a snapshot, and `print` writes to stdout. The
     /// arguments are `...` in the chunk, and the global `arg`. In the dialects of Kyoto Tycoon and Tokyo Tyrant the
-    /// whole script is one transaction, as a call is.
-    /// Globals may be set, and stay between calls, so that a session can build on them. Without a
+    /// whole script is one transaction, like a call.
+    /// Globals may be set, and are kept between calls, so that a session can build on them. Without a
     /// writer, as in a VM without a store, there are no transactions.
     ///
     /// # Errors
@@ -38,7 +37,7 @@ impl Vm {
         })
     }
 
-    /// The same of the function that `make_chunk` gives.
+    /// The same for the function that `make_chunk` gives.
     pub(crate) fn run_as_script(
         &mut self,
         chunk_name: &str,
@@ -66,7 +65,7 @@ impl Vm {
             context.procedure.push_str(chunk_name);
             context.writer = writer.as_deref_mut().map(|writer| {
                 let writer: *mut (dyn Writer + '_) = writer;
-                // SAFETY: only the lifetime is lengthened; it is taken away again below.
+                // SAFETY: only the lifetime is extended; the pointer is removed again below.
                 unsafe {
                     std::mem::transmute::<*mut (dyn Writer + '_), *mut (dyn Writer + 'static)>(
                         writer,
@@ -82,7 +81,7 @@ impl Vm {
             exit_status = state.core().get("exit_status").unwrap_or_default();
             results
         });
-        // What a script left open, because an error passed through, has not happened.
+        // Rolls back what a script left open because an error passed through.
         if let Some(writer) = writer {
             writer.rollback().map_err(|error| raised(error.to_string()))?;
         }
@@ -143,14 +142,14 @@ pub(crate) fn compile_script(
         .set_mode(ChunkMode::Text)
         .set_environment(session)
         .into_function()?;
-    // A dialect may have more to do around a script.
+    // A dialect may do more around a script.
     match core.get::<Option<Function>>("script_of")? {
         Some(script_of) => script_of.call(chunk),
         None => Ok(chunk),
     }
 }
 
-/// A function that writes a text to the standard output, with this behind it.
+/// A function that writes a text, followed by `end`, to standard output.
 fn writer_of_stdout(state: &LuaState, end: &'static [u8]) -> mlua::Result<Function> {
     state.lua().create_function(move |_, text: mlua::LuaString| {
         let mut stdout = std::io::stdout().lock();

@@ -1,19 +1,18 @@
-//! Stops calls that run too long or are interrupted, in compiled code, too.
+//! Stops calls that run too long or are interrupted, even in compiled code.
 //!
-//! One thread per process looks every [`POLL`] which calls run and for how long. For one that is
-//! over its limit, or [interrupted](Interrupt), it signals the call's own thread, and signals again at every look until the
-//! call is over. The handler arms a hook in the VM; LuaJIT, built with `LUAJIT_ENABLE_CHECKHOOK`, sees it at the next
-//! loop or instruction, and the hook raises. It stays armed until the call has ended, so a script
-//! that catches the error meets it again at once. The error passes the handlers of `xpcall` by:
-//! LuaJIT runs no hook while a handler runs that a hook's error started, so nothing would stop it.
-//! `lua_sethook` is made for signal handlers and is
-//! not safe from another thread, hence the detour.
+//! One thread per process checks every [`POLL`] which calls run and for how long. If one is over its limit, or
+//! [interrupted](Interrupt), it signals the call's own thread, and again at every check until the call is over. The
+//! handler arms a hook in the VM. LuaJIT, built with `LUAJIT_ENABLE_CHECKHOOK`, sees it at the next loop or
+//! instruction, and the hook raises. It stays armed until the call has ended, so a script that catches the error meets
+//! it again at once. The error bypasses the handlers of `xpcall`: LuaJIT runs no hook while it runs a handler that a
+//! hook's error started, so nothing would stop that handler. `lua_sethook` is made for signal handlers and is not safe
+//! from another thread, hence the detour.
 //!
-//! The signal is `SIGURG`: nobody uses it (only sockets that asked for it by `F_SETOWN` get one),
-//! and by default it is ignored, so one that comes too late does no harm.
+//! The signal is `SIGURG`: nothing else uses it (only sockets that asked for it by `F_SETOWN` get
+//! one), and it is ignored by default, so a late one does no harm.
 //!
 //! Beginning and ending a call costs a few atomic stores: no clock is read and no lock taken. While
-//! no call runs the watchdog sleeps.
+//! no call runs, the watchdog sleeps.
 
 use std::{
     ffi::{c_int, c_void},
@@ -31,10 +30,10 @@ use mlua::ffi;
 
 use crate::{Interrupt, memory, openresty::regex};
 
-/// How often the watchdog looks. A call may run so much longer than its limit.
+/// How often the watchdog checks. A call may exceed its limit by this much.
 const POLL: Duration = Duration::from_millis(5);
 
-/// After so many looks at which no call ran, the watchdog goes to sleep.
+/// After this many checks at which no call ran, the watchdog goes to sleep.
 const IDLE_POLLS_MAX: u32 = 200;
 
 const SIGNAL: c_int = libc::SIGURG;
@@ -47,16 +46,16 @@ const UNLIMITED: u64 = u64::MAX;
 /// How a VM is made to stop what it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct StopTarget {
-    /// The VM, for both functions. It lives as long as its place with the watchdog.
+    /// The VM, passed to both functions. It lives as long as its registration with the watchdog.
     pub vm: *mut c_void,
     /// Makes the VM raise at its next instruction, and at every one after that. Called by a signal handler on the VM's own
     /// thread.
     pub stop: unsafe fn(vm: *mut c_void),
-    /// Takes that back.
+    /// Undoes that.
     pub go_on: unsafe fn(vm: *mut c_void),
 }
 
-// SAFETY: the functions are called on the thread of the VM alone.
+// SAFETY: the functions are called only on the VM's own thread.
 unsafe impl Send for StopTarget {}
 // SAFETY: as above.
 unsafe impl Sync for StopTarget {}
@@ -83,15 +82,15 @@ unsafe fn go_on_lua(state: *mut c_void) {
 
 /// What the watchdog, the signal handler and the VM share about one VM.
 struct Member {
-    /// The number of the call that runs, or [`IDLE`].
+    /// The number of the running call, or [`IDLE`].
     call: AtomicU64,
-    /// The number of the call that is to be stopped.
+    /// The number of the call to be stopped.
     condemned: AtomicU64,
     /// Set by the handler when it has armed the hook.
     armed: AtomicBool,
     target: StopTarget,
     thread: libc::pthread_t,
-    /// In microseconds, of the call that runs.
+    /// In microseconds, of the running call.
     limit_us: AtomicU64,
     interrupt: Interrupt,
 }
@@ -109,7 +108,7 @@ thread_local! {
     static RUNNING: AtomicPtr<Member> = const { AtomicPtr::new(ptr::null_mut()) };
 }
 
-/// A VM's place with the watchdog. Must stay on the thread that made it.
+/// A VM's registration with the watchdog. Must stay on the thread that made it.
 pub struct Watched {
     member: Arc<Member>,
     last_call: u64,
@@ -125,7 +124,7 @@ impl Watched {
             condemned: AtomicU64::new(IDLE),
             armed: AtomicBool::new(false),
             target,
-            // SAFETY: has no conditions.
+            // SAFETY: this function has no preconditions.
             thread: unsafe { libc::pthread_self() },
             limit_us: AtomicU64::new(UNLIMITED),
             interrupt,
@@ -135,14 +134,14 @@ impl Watched {
         Self { member, last_call: IDLE, _not_send: PhantomData }
     }
 
-    /// From here on the time of a call counts, and it can be interrupted.
+    /// From here on the call's time counts, and it can be interrupted.
     pub fn begin(&mut self, limit: Option<Duration>) -> Watching<'_> {
         self.last_call += 1;
         let limit_us = limit.map_or(UNLIMITED, |limit| limit.as_micros() as u64);
         self.member.limit_us.store(limit_us, Ordering::Relaxed);
         let member = Arc::as_ptr(&self.member).cast_mut();
         let outer = RUNNING.with(|running| running.swap(member, Ordering::Relaxed));
-        // The handler must not take the call for running before it can find its VM.
+        // The handler must not see the call as running before it can find its VM.
         compiler_fence(Ordering::SeqCst);
         self.member.call.store(self.last_call, Ordering::SeqCst);
         let watchdog = watchdog();
@@ -155,7 +154,7 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // Under the lock, so that the watchdog signals no thread that has ended.
+        // Under the lock, so that the watchdog never signals a thread that has ended.
         lock(&watchdog().members).retain(|seen| !Arc::ptr_eq(&seen.member, &self.member));
     }
 }
@@ -169,7 +168,7 @@ pub enum Stop {
     Interrupt,
 }
 
-/// A call under way.
+/// A call in progress.
 pub struct Watching<'w> {
     watched: &'w mut Watched,
     outer: *mut Member,
@@ -189,11 +188,11 @@ impl Drop for Watching<'_> {
     fn drop(&mut self) {
         let member = &self.watched.member;
         member.call.store(IDLE, Ordering::SeqCst);
-        // From here on the handler arms nothing for this call, so what is disarmed stays so.
+        // From here on the handler arms nothing for this call, so what is disarmed stays disarmed.
         compiler_fence(Ordering::SeqCst);
         RUNNING.with(|running| running.store(self.outer, Ordering::Relaxed));
         if member.armed.swap(false, Ordering::Relaxed) {
-            // SAFETY: the VM lives as long as its place here, and belongs to this thread.
+            // SAFETY: the VM lives as long as its registration, and belongs to this thread.
             unsafe { (member.target.go_on)(member.target.vm) };
         }
     }
@@ -211,7 +210,7 @@ impl Seen {
         Self { member, call: IDLE, since: Instant::now() }
     }
 
-    /// Looks at the member; tells whether a call runs.
+    /// Checks the member; tells whether a call runs.
     fn look(&mut self, now: Instant) -> bool {
         let call = self.member.call.load(Ordering::SeqCst);
         if call == IDLE {
@@ -223,7 +222,7 @@ impl Seen {
         }
         if self.member.is_due(now.duration_since(self.since)) {
             self.member.condemned.store(call, Ordering::SeqCst);
-            // SAFETY: the thread lives, since its place is removed under the lock that is held.
+            // SAFETY: the thread is alive, since its registration is removed only under the lock that is held.
             unsafe { libc::pthread_kill(self.member.thread, SIGNAL) };
         }
         true
@@ -277,7 +276,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The process's watchdog; the first to ask starts it.
+/// The process's watchdog, started on first use.
 fn watchdog() -> &'static Watchdog {
     static WATCHDOG: OnceLock<&'static Watchdog> = OnceLock::new();
     WATCHDOG.get_or_init(|| {
@@ -300,7 +299,7 @@ fn watchdog() -> &'static Watchdog {
 }
 
 fn install_handler() {
-    // SAFETY: a zeroed `sigaction` is a valid one; the handler does only what a handler may.
+    // SAFETY: a zeroed `sigaction` is valid; the handler does only what a handler may.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_signal as *const () as usize;
@@ -310,15 +309,15 @@ fn install_handler() {
     }
 }
 
-/// Arms the hook, if the call that runs is the one to be stopped, and ends the match of an expression that it is in.
+/// Arms the hook if the running call is the one to be stopped, and ends the regular expression match it is in.
 extern "C" fn on_signal(signal: c_int) {
     let is_armed = RUNNING.with(|running| {
         let member = running.load(Ordering::Relaxed);
         if member.is_null() {
             return false;
         }
-        // SAFETY: `RUNNING` names a member only during its call, in which it lives; and this is
-        // the thread of that VM, interrupted.
+        // SAFETY: `RUNNING` names a member only during its call, in which it is alive; and this is the
+        // thread of that VM, interrupted.
         unsafe {
             let member = &*member;
             let call = member.call.load(Ordering::SeqCst);
@@ -342,13 +341,13 @@ unsafe extern "C-unwind" fn on_hook(state: *mut ffi::lua_State, _: *mut ffi::lua
     unsafe { memory::raise_past_handlers(state) };
 }
 
-/// Whether the call that runs on this thread is to be stopped. For loops in Rust, which no hook
-/// reaches, in the commands of a server, too: where no call runs on this thread, nothing is to be stopped.
+/// Whether the call that runs on this thread is to be stopped. For loops in Rust, which no hook reaches, also in
+/// the commands of a server: if no call runs on this thread, nothing is to be stopped.
 #[must_use]
 pub fn is_stopping() -> bool {
     RUNNING.with(|running| {
         let member = running.load(Ordering::Relaxed);
-        // SAFETY: `RUNNING` names a member only during its call, in which it lives.
+        // SAFETY: `RUNNING` names a member only during its call, in which it is alive.
         !member.is_null() && unsafe { (*member).armed.load(Ordering::Relaxed) }
     })
 }

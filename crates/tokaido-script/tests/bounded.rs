@@ -1,4 +1,4 @@
-//! The functions of Lua's libraries that are done anew, so that a limit reaches them, do what Lua's own do.
+//! The functions of Lua's libraries that are reimplemented so that limits reach them do what Lua's own do.
 
 mod support;
 

@@ -41,7 +41,7 @@ fn an_error_names_file_and_line_and_leaves_nothing() {
     assert_eq!(bed.stored("a"), None);
 }
 
-/// Lua with its own assertions, one group of methods a test.
+/// Lua with its own assertions, one group of methods per test.
 fn run(body: &str) {
     let mut bed = Bed::body(&format!(
         "local db = tx.main
@@ -203,7 +203,7 @@ fn a_read_procedure_finds_empty_databases_and_makes_none() {
     assert_eq!(bed.call("m.read", &[]).unwrap(), Value::Array(empty));
     assert!(bed.store.databases().is_empty());
     assert!(bed.call("m.bad", &[]).unwrap_err().to_string().contains("bad database name"));
-    // Once it is there, it is found.
+    // Once it exists, it is found.
     bed.call("m.write", &[]).unwrap();
     let Err(CallError::Raised { message, .. }) = bed.call("m.read", &[]) else { panic!() };
     assert_eq!(message, "m.lua:5: a");
@@ -266,7 +266,7 @@ fn procedures_call_each_other_in_one_transaction() {
     let mut bed = Bed::of(&[("lib.hits", hits), ("site", site)]);
     assert_eq!(bed.call("site.visit", &[text("/")]).unwrap(), Value::Integer(3));
     assert_eq!(bed.stored("/").as_deref(), Some("2"));
-    // The transaction that runs decides, not the procedure that was named first.
+    // The running transaction decides, not the procedure that was named first.
     let message = bed.call("site.peek", &[]).unwrap_err().to_string();
     assert_eq!(
         message,

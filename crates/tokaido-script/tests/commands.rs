@@ -1,4 +1,4 @@
-//! `tx:command`: commands of a host in the transaction of the script.
+//! `tx:command`: commands of a host in the script's transaction.
 
 mod support;
 
@@ -8,7 +8,7 @@ use tokaido_script::{
 };
 use tokaido_store::{DatabaseId, NewRecord, Store as _, WriteOperations as _, WriteTransaction};
 
-/// A few commands on one database.
+/// A host with a few commands on one database.
 struct Commands {
     database: DatabaseId,
 }
@@ -86,7 +86,7 @@ impl Host for Commands {
     }
 }
 
-/// Runs the body of a write procedure with the host, and commits what succeeds.
+/// Runs the body of a write procedure with the host, and commits if it succeeds.
 fn run(bed: &mut Bed) -> Result<Value, CallError> {
     let mut host = Commands { database: bed.store.database("main").unwrap() };
     let procedure = bed.vm.find(b"m.f").unwrap();

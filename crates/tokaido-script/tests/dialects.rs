@@ -1,4 +1,4 @@
-//! A dialect that is not the native one: other functions, another loader, another rule for globals.
+//! A dialect other than the native one: other functions, another loader, another rule for globals.
 
 mod support;
 
@@ -8,7 +8,7 @@ use support::{MemoryStore, sources, text};
 use tokaido_script::{Dialect, Globals, Limits, LoadError, Lua, Mode, Runtime, Transaction, start};
 use tokaido_store::Store;
 
-/// Global functions of a file are its procedures, `shout` is there for all, and globals stay.
+/// Global functions of a file are its procedures, all files have `shout`, and globals stay.
 static PLAIN: Dialect = Dialect {
     extension: "lua",
     name: "plain",

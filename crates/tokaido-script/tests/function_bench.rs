@@ -1,4 +1,4 @@
-//! Functions that are timed: what they are given, what the compiler is seen to do, and what a sample leaves behind.
+//! Timed functions: what they get, what the compiler is seen to do, and what a sample leaves behind.
 
 mod support;
 
@@ -127,7 +127,7 @@ fn what_does_not_compile_is_told_with_its_line_and_why() {
         .map(|event| event.start.as_str())
         .collect();
     assert!(stitched.contains(&"b.lua:3"), "{events:?}");
-    // An inner loop is compiled before the one around it.
+    // An inner loop is compiled before the outer one.
     let events = bed.run(
         "return function(i)\n  local n = 0\n  for j = 1, 200 do n = n + j end\n  return n\nend",
     );

@@ -1,4 +1,4 @@
-//! Handlers: what they get and what becomes of what they return.
+//! Handlers: what they get, and what happens to what they return.
 
 mod support;
 

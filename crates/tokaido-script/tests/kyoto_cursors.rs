@@ -1,4 +1,4 @@
-//! Cursors of the dialect of Kyoto Tycoon, and that they lead to no other memory.
+//! Cursors of the Kyoto Tycoon dialect, and that they lead to no other memory.
 
 mod support;
 

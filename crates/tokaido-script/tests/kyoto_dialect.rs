@@ -1,4 +1,4 @@
-//! The dialect of Kyoto Tycoon: its objects, in scripts that check themselves.
+//! The Kyoto Tycoon dialect: its objects, in scripts that check themselves.
 
 mod support;
 
@@ -88,7 +88,7 @@ fn a_code_keeps_what_was_written_and_an_error_does_not() {
         assert_eq!((given.as_str(), *at), (code, status));
         assert_eq!(bed.stored("code").unwrap(), code.as_bytes());
     }
-    // A constant that there is not is nil, and nil is a success.
+    // A constant that does not exist is nil, and nil is a success.
     assert!(bed.call("code", &[text("code"), text("EVEINTERNAL")]).is_ok());
     assert!(bed.call("code", &[text("code"), text("0.9")]).is_ok());
     let error = bed.call("fault", &[]).unwrap_err();

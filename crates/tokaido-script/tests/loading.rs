@@ -1,4 +1,4 @@
-//! Procedure files: what they export, how they find each other, what is reported of broken ones.
+//! Procedure files: what they export, how they find each other, how broken ones are reported.
 
 mod support;
 

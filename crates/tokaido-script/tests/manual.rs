@@ -30,7 +30,7 @@ fn every_block_runs() {
     let (scripts, files): (Vec<_>, Vec<_>) =
         blocks.into_iter().partition(|(title, _)| *title == "script");
     let directory = tempfile::tempdir().unwrap();
-    // Streams need an engine that gives collections their numbers.
+    // Streams need an engine that numbers collections.
     let store = tree::open(directory.path(), tree::Options::default()).unwrap();
     let store: Arc<dyn Store> = Arc::new(store);
     let (mut vm, errors) = Vm::new(&store, &sources(&files), Limits::default()).unwrap();

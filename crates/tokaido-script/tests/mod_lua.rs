@@ -1,5 +1,5 @@
-//! Handlers in the dialect of Apache's mod_lua: what the VM makes of their files. What they answer is compared with Apache
-//! in `tests/apache/`.
+//! Handlers in the dialect of Apache's mod_lua: what the VM makes of their files. Their responses are compared with
+//! Apache's in `tests/apache/`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -59,7 +59,7 @@ impl Bed {
         called.map(|()| response)
     }
 
-    /// What `m.handle` answers to a GET.
+    /// What `m.handle` answers to a GET request.
     fn get(&mut self) -> Result<HttpResponse, CallError> {
         self.send("m.handle", &get("/"))
     }
@@ -471,13 +471,13 @@ fn output_filters_of_one_name_are_told_apart_or_refused() {
     let mut bed = Bed::with(&files, Limits::default(), Settings::default());
     let mut body = |name: &str, target| bed.send(name, &get(target)).unwrap().body;
     assert_eq!((body("a.handle", "/"), body("b.handle", "/")), (b"Asaid".into(), b"Bsaid".into()));
-    // A page of the server's own passes none, as in Apache.
+    // A page of the server's own passes no filter, as in Apache.
     assert!(body("a.handle", "/?404").starts_with(b"{\"error\""));
     let error = bed.send("c.handle", &get("/")).unwrap_err().to_string();
     assert!(error.contains("several files have an output filter 'mark': a.lua, b.lua"), "{error}");
 }
 
-/// Each such call would go deeper, until the stack of C is used up.
+/// Each such call would recurse deeper, until the C stack is used up.
 #[test]
 fn an_input_filter_that_asks_for_the_body_is_an_error() {
     let text = "-- route: /\n-- input_filter: filter

@@ -15,7 +15,7 @@ use tokaido_store::{
 
 use support::MemoryStore;
 
-/// A store in memory with a cache `hot` and a file `ports`, and one file of procedures.
+/// An in-memory store with a cache `hot` and a file `ports`, and one file of procedures.
 struct Bed {
     store: Arc<dyn Store>,
     vm: Vm,
@@ -42,7 +42,7 @@ impl Bed {
         Self { store, vm, _directory: directory }
     }
 
-    /// Calls `m.f` as its mode says, and commits if it succeeds.
+    /// Calls `m.f` in its mode, and commits if it succeeds.
     fn run(&mut self) -> Result<Value, CallError> {
         self.run_with(&[])
     }
@@ -82,7 +82,7 @@ fn raises(body: &str, expected: &str) {
     assert!(error.starts_with("m.lua:2: ") && error.contains(expected), "{error}");
 }
 
-/// As the same test for a tree would be.
+/// The same test as it would be for a tree.
 const EVERY_METHOD: &str = "
     local db = tx.DATABASE
     db:clear()
@@ -269,7 +269,7 @@ fn reading_a_cache_with_the_function_of_a_tree_reads_the_cache() {
     assert_eq!(Bed::one(&write_body(body)).run().unwrap(), text("v"));
 }
 
-/// Calls with every number of arguments that a method could have, and of every kind.
+/// Calls with every number and kind of arguments that a method could have.
 const ARGUMENTS: [&str; 7] =
     ["", "'k'", "'k', 'v'", "'k', 2", "1, 2", "'k', 'v', {}", "'k', 'old', 'new'"];
 
@@ -308,11 +308,11 @@ fn a_dot_where_a_colon_belongs_is_said_so_of_a_transaction() {
             raises(&format!("tx.{method}({arguments})"), &expected);
         }
     }
-    // These take nothing that could be missed.
+    // These take no argument that could be missing.
     Bed::one(&write_body("assert(tx.now_ms() == tx:now_ms() and tx.is_writable())")).run().unwrap();
 }
 
-/// To read a field of a state with a metatable may load another page.
+/// Reading a field of a state with a metatable may load another page.
 #[test]
 fn a_state_of_pages_with_a_metatable_gives_what_belongs_together() {
     let mut bed = Bed::one(&write_body(

@@ -1,4 +1,4 @@
-//! Handlers in the dialect of OpenResty: what the VM makes of their files. What they answer is compared with nginx in
+//! Handlers in OpenResty's dialect: what the VM makes of their files. Their responses are compared with nginx's in
 //! `tests/openresty/`.
 
 use std::time::Duration;
@@ -326,7 +326,7 @@ fn a_handler_waits_and_others_are_answered_meanwhile() {
     assert_eq!(body(&mut served, "quick"), "other");
     go_on(&mut served, "slow", slot, &mut response).unwrap();
     assert_eq!((response.waiting.is_none(), &*response.body), (true, &b"1mine"[..]));
-    // It is done, and cannot be gone on with again.
+    // It has finished, and cannot be resumed again.
     go_on(&mut served, "slow", slot, &mut response).unwrap_err();
     let id = served.0.find(b"slow").unwrap();
     served.0.abandon_http(id, slot);
@@ -381,7 +381,7 @@ fn nothing_waits_in_a_transaction() {
     let said = called.unwrap();
     assert!(said.contains("is not for a function of tokaido.read"), "{said}");
     assert!(said.ends_with("after\n") && waits == 1, "{said}");
-    // Without a caller that goes on with it.
+    // Without a caller that resumes it.
     let (error, _) = *call(&mut served, "any").unwrap_err();
     assert!(error.to_string().contains("is not for a handler that writes"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Regular expressions of OpenResty's handlers: what stops them, and what becomes of those that are not used for long.
+//! Regular expressions in OpenResty handlers: what stops them, and what happens to those that are not used for long.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,12 @@ use support::handlers::{Served, call, limited};
 
 mod support;
 
-/// What a handler of this text says.
+/// The output of a handler with this text.
 fn say(text: &str) -> String {
     run(text, Duration::from_secs(60)).0.unwrap()
 }
 
-/// What a handler of this text says, or why it failed, and how long that took.
+/// The output of a handler with this text, or why it failed, and how long that took.
 fn run(text: &str, time: Duration) -> (Result<String, CallError>, Duration) {
     let it = format!("-- route: /it\n{text}");
     let next = "-- route: /next\nngx.print(ngx.re.match('abc', '(b)', 'jo')[1])";
@@ -34,7 +34,7 @@ fn get(served: &mut Served, handler: &str) -> Result<String, CallError> {
 
 const SHORT: Duration = Duration::from_millis(200);
 
-/// Each step of these looks through all that follows, which PCRE2 counts as one.
+/// Each step of these scans all that follows, which PCRE2 counts as one.
 const ENDLESS: &str = r#"ngx.re.find(("a"):rep(200000), [==[(?:a(?=[^x]*+y)|a)*[bc]]==], OPTIONS)"#;
 
 #[test]
@@ -56,7 +56,7 @@ fn whoever_catches_the_error_meets_it_again() {
 
 #[test]
 fn the_time_limit_ends_a_match_by_a_dfa() {
-    // At each place it looks through all that follows.
+    // At each position it scans all that follows.
     let text = "ngx.re.find(('a'):rep(1000000), '^(?:(?!.*[xyz])a)*', 'd')";
     let (result, _) = run(text, SHORT);
     assert!(matches!(result, Err(CallError::TimeLimit { .. })), "{result:?}");
@@ -68,7 +68,7 @@ fn what_tries_too_often_is_an_error() {
     assert_eq!(say(text), "nil pcre_exec() failed: -8");
 }
 
-/// An iterator and a replacement by a function go on while a thousand others come between.
+/// An iterator and a replacement by a function continue while a thousand other expressions come between.
 #[test]
 fn an_expression_in_use_may_be_forgotten() {
     let text = r#"

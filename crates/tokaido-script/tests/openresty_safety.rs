@@ -1,4 +1,4 @@
-//! What a handler of OpenResty's cannot reach or break, whatever it tries with what is at hand.
+//! What OpenResty handlers cannot reach or break, whatever they try with what they have.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Light threads of `ngx.thread`: what they leave behind when they are over.
+//! Light threads of `ngx.thread`: what they leave behind once they end.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Timers of OpenResty's Lua, as whoever runs a virtual machine sees them.
+//! Timers of OpenResty's Lua, as the program that runs a virtual machine sees them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ impl Bed {
         let store: Arc<dyn Store> =
             Arc::new(tree::open(directory.path(), tree::Options::default()).unwrap());
         let mut sources = Sources::default();
-        // Another dialect beside it, so that a timer has to be looked for.
+        // With another dialect beside it, so that the timer's VM has to be found.
         for (module, text, dialect) in [("other", "return {}", "tokaido")]
             .into_iter()
             .chain(files.iter().map(|&(module, text)| (module, text, "ngx")))
@@ -63,7 +63,7 @@ impl Bed {
         called.map(|()| String::from_utf8(response.body).unwrap())
     }
 
-    /// Runs a timer to its end; gives how often it has waited.
+    /// Runs a timer to its end; gives how often it waited.
     fn run(&mut self, timer: &Timer) -> Result<usize, CallError> {
         let mut snapshot = self.store.snapshot().unwrap();
         let mut response = HttpResponse::default();

@@ -1,4 +1,4 @@
-//! The examples in `procedures/`, on the data that they are for.
+//! The examples in `procedures/`, on the data that they are meant for.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Random numbers: other ones in every VM, and those that nobody can guess.
+//! Random numbers: different ones in every VM, and ones that nobody can guess.
 
 mod support;
 

@@ -1,11 +1,11 @@
-//! What scripts of clients must not reach, and must not change for others.
+//! What client scripts must not reach, and must not change for others.
 
 mod support;
 
 use support::redis::RedisBed;
 use tokaido_script::{CallError, Limits, Value};
 
-/// Each gives nothing or raises: there is no way by it.
+/// Each gives nothing or raises: none is a way out.
 const OUT_OF_REACH: &[&str] = &[
     // Names.
     "return ffi",
@@ -63,7 +63,7 @@ const OUT_OF_REACH: &[&str] = &[
     "require 'ffi'",
     "require('jit').off()",
     "require 'string.buffer'",
-    // Text that is compiled, and what is not text.
+    // Text that is compiled, and things that are not text.
     "return load('return ffi')()",
     "return load('return io', 'x', 't')()",
     "return load('return debug', 'x', 'b', _G)()",
@@ -114,7 +114,7 @@ const OUT_OF_REACH: &[&str] = &[
     "getmetatable('').__add = function() return 1 end",
     "getmetatable(_G).__newindex = nil",
     "return setmetatable({}, {__gc = function() mine = 1 end}).x",
-    // 64-bit numbers and complex ones, which are FFI's.
+    // 64-bit numbers and complex ones, which belong to the FFI.
     "return (1LL).x",
     "return (1LL)[0]",
     "return (1LL)()",
@@ -181,7 +181,7 @@ const OUT_OF_REACH: &[&str] = &[
     "local t = setmetatable({}, {__newindex = _G}) t.mine = 1",
     "for _, t in pairs(_G) do if type(t) == 'table' and t ~= KEYS and t ~= ARGV then t.mine = 1 end end",
     "local f = next(_G) for k in next, redis, nil do redis[k] = nil end",
-    // What would take time or memory where no limit reaches it.
+    // What would take time or memory where no limit applies.
     "return string.rep('x', 2 ^ 40)",
     "return ('x'):rep(2 ^ 31, 'y')",
     "return ('x'):rep(1e308)",
@@ -234,7 +234,7 @@ const OUT_OF_REACH: &[&str] = &[
     "return bit.tohex(1, -2 ^ 31 - 1)()",
     "return redis.sha1hex({})()",
     "return redis.log(redis.LOG_WARNING, setmetatable({}, {__tostring = function() error 'x' end}))",
-    // Errors, and what handles them.
+    // Errors, and their handlers.
     "error(setmetatable({}, {__tostring = function() mine = 1 end}))",
     "error(setmetatable({}, {__index = function() mine = 1 end}))",
     "error({err = setmetatable({}, {__tostring = function() return 'x' end})})",
@@ -255,7 +255,7 @@ const OUT_OF_REACH: &[&str] = &[
     "coroutine.wrap(function() redis.call(coroutine.yield()) end)() error 'x'",
 ];
 
-/// Whether everything is as it was: what the libraries have, and that nothing was left.
+/// Whether everything is as it was: the libraries have what they had, and nothing was left.
 const PROBE: &str = "
     local n = 0
     for _, library in pairs({_G, redis, string, table, math, bit, coroutine, os, cjson, cmsgpack, struct}) do
@@ -286,7 +286,7 @@ fn nothing_reaches_out_and_nothing_stays() {
     }
 }
 
-/// The same as functions, and as what is run while a library is loaded.
+/// The same as functions, and as code that runs while a library is loaded.
 #[test]
 fn nothing_reaches_out_of_a_library() {
     let mut bed = RedisBed::new(Limits { memory_bytes: 64 << 20, ..Limits::default() });
@@ -307,7 +307,7 @@ fn nothing_reaches_out_of_a_library() {
     }
 }
 
-/// While a library is loaded there is nothing but what registers functions; that is all it can keep of it.
+/// While a library is loaded there is only what registers functions; that is all it can keep.
 #[test]
 fn what_is_loaded_finds_nothing_else() {
     let mut bed = RedisBed::new(Limits::default());

@@ -1,5 +1,5 @@
-//! Scripts of clients that do not end: each is stopped in time, leaves nothing, and the VM serves the next
-//! call. The shapes are those of procedures; `runaway_shapes.rs` says how the time is measured.
+//! Client scripts that do not end: each is stopped in time, leaves nothing, and the VM serves the next
+//! call. The shapes are those of procedures; `runaway_shapes.rs` explains how the time is measured.
 
 #[path = "support/shapes.rs"]
 mod shapes;
@@ -11,15 +11,15 @@ use shapes::{End, SHAPES};
 use support::redis::RedisBed;
 use tokaido_script::{CallError, Limits, Value};
 
-/// A shape has to have ended within twice one of them.
+/// A shape has to end within twice one of these.
 const LIMITS: [Duration; 3] =
     [Duration::from_millis(80), Duration::from_millis(400), Duration::from_millis(1600)];
 
-/// What procedures have and scripts of clients have not.
+/// What procedures have and client scripts do not.
 const OF_PROCEDURES: [&str; 4] = ["tx.", "require", "print(", "os.date"];
 
-/// Shapes that are no runaways here: the text of an error is not asked of a table, and `pcall` is
-/// a function of Lua.
+/// Shapes that are not runaways here: a table is not asked for the text of an error, and `pcall` is
+/// a Lua function.
 const END_THEMSELVES: [&str; 4] = [
     "an error whose text never ends",
     "an error whose message never ends",
@@ -27,22 +27,22 @@ const END_THEMSELVES: [&str; 4] = [
     "pcalls of pcall",
 ];
 
-/// How often a call that does nothing is made until it is within its short limit.
+/// How often a call that does nothing is tried until it is within its short limit.
 const ATTEMPTS_MAX: usize = 100;
 
-/// How much of the processor this thread has used.
+/// How much processor time this thread has used.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock is there, and `time` is ours.
+    // SAFETY: the clock exists, and `time` is a local variable.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     assert_eq!(status, 0);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// How a shape is run: as a script, or as a function.
+/// How a shape is run: as a script or as a function.
 type Run = fn(&mut RedisBed, &str) -> Result<Value, CallError>;
 
-/// Runs a shape; tells whether it has ended in time, or what is wrong with how it ended.
+/// Runs a shape; tells whether it ended in time, or what is wrong with how it ended.
 fn run(how: Run, limit: Duration, end: End, body: &str) -> Result<bool, String> {
     let limits = Limits {
         time: limit,
@@ -77,7 +77,7 @@ fn each_shape_is_ended() {
     check(RedisBed::run, 1);
 }
 
-/// Functions run as scripts do, so some of the shapes will do.
+/// Functions run like scripts, so some of the shapes suffice.
 #[test]
 fn shapes_in_functions_are_ended() {
     check(RedisBed::run_function, 5);
@@ -104,7 +104,7 @@ fn what_is_loaded_is_ended() {
     }
 }
 
-/// Runs every shape whose place is a multiple of `step`.
+/// Runs every shape whose index is a multiple of `step`.
 fn check(how: Run, step: usize) {
     let mut wrong = Vec::new();
     let is_runaway = |(name, _, body): &&(&str, End, &str)| {
@@ -124,7 +124,7 @@ fn check(how: Run, step: usize) {
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// A script that was refused memory may meet its time limit before it is over.
+/// A script that was refused memory may reach its time limit before it is over.
 #[test]
 fn what_meets_both_limits_is_nothing_to_the_next_script() {
     for time_ms in (100..600).step_by(50) {

@@ -1,5 +1,5 @@
-//! Scripts that would not end, or take all memory: each is stopped, nothing of it remains, and the
-//! VM serves the next call.
+//! Scripts that would never end, or take all memory: each is stopped, nothing of it remains, and
+//! the VM serves the next call.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 use support::{Bed, limits};
 use tokaido_script::{CallError, Limits, Value};
 
-/// A file with the runaway as `m.f`, which writes first, and a procedure to call afterwards.
+/// A file with the runaway as `m.f`, which writes first, and a procedure to call after it.
 fn bed_with(body: &str, limits: Limits) -> Bed {
     let text = format!(
         "local tokaido = require 'tokaido'
@@ -35,7 +35,7 @@ fn assert_serves(bed: &mut Bed, times: i64) {
 #[track_caller]
 fn assert_stopped(body: &str) {
     let mut bed = bed(body);
-    // Twice, since the first time may leave something behind.
+    // Twice, since the first run may leave something behind.
     for times in 1..=2 {
         match bed.run() {
             Err(CallError::TimeLimit { name, limit_ms }) => {
@@ -122,7 +122,7 @@ each! { assert_out_of_memory:
 
 #[test]
 fn code_that_is_interpreted_is_stopped_too() {
-    // A loop with a call that cannot be compiled in it.
+    // A loop that contains a call that cannot be compiled.
     assert_stopped("while true do select('#', string.gsub('a', 'a', 'b')) end");
 }
 

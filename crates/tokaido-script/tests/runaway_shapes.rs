@@ -1,13 +1,12 @@
-//! Every shape of runaway that we know, each run as a write, as a read, as a handler of HTTP, while a
-//! file is loaded and in a script. Each is ended in time, nothing of it remains, and the VM serves
-//! the next call.
+//! Every known shape of runaway, each run as a write, as a read, as an HTTP handler, while a file is
+//! loaded, and in a script. Each is ended in time, nothing of it remains, and the VM serves the next
+//! call.
 //!
-//! The time is what the thread has used of the processor, not that of a clock on the wall: on a busy
-//! machine a thread may have to wait for as long as you like. Where the machine has nothing else to do the two are the
-//! same; where it has, the test is less strict, and does not fail for that. The watchdog may have to
-//! wait as well, and to unwind thousands of `pcall` that call each other takes 50 to 200 ms, whatever
-//! the limit. So a shape that took longer than twice a short limit is tried with longer ones; one that is not stopped
-//! in time takes too long each time.
+//! The time is the thread's processor time, not wall-clock time: on a busy machine a thread may have to
+//! wait arbitrarily long. If the machine has nothing else to do, the two are the same; if it has, the test is less
+//! strict, but does not fail for that. The watchdog may have to wait as well, and unwinding thousands of `pcall`
+//! that call each other takes 50 to 200 ms, whatever the limit. So a shape that took longer than twice a short limit
+//! is retried with longer ones; a shape that is not stopped in time takes too long each time.
 
 #[path = "support/shapes.rs"]
 mod shapes;
@@ -24,22 +23,22 @@ use support::{Bed, limits, request};
 use tokaido_script::{CallError, Limits, Value};
 use tokaido_store::Store as _;
 
-/// The limits of a call, and when a script is interrupted: a shape has to have ended within twice one
-/// of them.
+/// The limits of a call, and when a script is interrupted: a shape has to end within twice one of
+/// them.
 const LIMITS: [Duration; 3] =
     [Duration::from_millis(80), Duration::from_millis(400), Duration::from_millis(1600)];
 
-/// A shape that runs longer than this is taken for one that nothing stops. Far above any limit, so that a slow
-/// machine is not mistaken for a hanging shape.
+/// A shape that runs longer than this is taken for one that nothing stops. It is far above any limit, so that a
+/// slow machine is not mistaken for a hanging shape.
 const HANGS_AFTER: Duration = Duration::from_secs(10);
 
-/// How often a call that does nothing is made until it is within the limit.
+/// How often a call that does nothing is tried until it is within the limit.
 const ATTEMPTS_MAX: usize = 100;
 
 #[derive(Clone, Copy)]
 enum Context {
     Write,
-    /// A write whose patterns have the steps of the default.
+    /// A write whose patterns have the default number of steps.
     WriteWithDefaultSteps,
     Read,
     Http,
@@ -49,7 +48,7 @@ enum Context {
 
 /// What is wrong with how a shape ended.
 enum Wrong {
-    /// In time it may be right.
+    /// With a longer limit it may be right.
     TookLong(Duration),
     Other(String),
 }
@@ -67,7 +66,7 @@ fn limits_of(context: Context, limit: Duration) -> Limits {
     }
 }
 
-/// What the shape is in; in a script, a transaction.
+/// The text around the shape; in a script, a transaction.
 fn text(context: Context, body: &str) -> String {
     let put = "tx.main:put('runaway', 1)";
     let declared = match context {
@@ -91,10 +90,10 @@ fn text(context: Context, body: &str) -> String {
 const AFTER: &str = "local tokaido = require 'tokaido'
     return { f = tokaido.write(function(tx) return tx.main:increment('after') end) }";
 
-/// How much of the processor this thread has used.
+/// How much processor time this thread has used.
 fn processor_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock is there, and `time` is ours.
+    // SAFETY: the clock exists, and `time` is a local variable.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     assert_eq!(status, 0);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -107,7 +106,7 @@ fn in_time<T>(limit: Duration, run: impl FnOnce() -> T) -> Result<T, Wrong> {
     if took > 2 * limit { Err(Wrong::TookLong(took)) } else { Ok(result) }
 }
 
-/// A bed with the shape in it. If it is loaded, it has ended.
+/// A bed with the shape in it. If the shape runs during loading, it has ended.
 fn bed_of(context: Context, limit: Duration, end: End, body: &str) -> Result<Bed, Wrong> {
     let text = text(context, body);
     let files: &[(&str, &str)] = match context {
@@ -156,11 +155,11 @@ fn run_script(
     outcome.map(|result| result.map(|_| Value::Nil))
 }
 
-/// Runs a shape; what is wrong with how it ended, or nothing.
+/// Runs a shape; gives what is wrong with how it ended, or nothing.
 fn run(context: Context, limit: Duration, end: End, body: &str) -> Result<(), Wrong> {
     let mut bed = bed_of(context, limit, end, body)?;
     if !matches!(context, Context::Load) {
-        // Twice, since the first time may leave something behind; it need not be in each context.
+        // Twice, since the first run may leave something behind; not needed in each context.
         let times = if matches!(context, Context::Write | Context::Script) { 2 } else { 1 };
         for _ in 0..times {
             let outcome = match context {

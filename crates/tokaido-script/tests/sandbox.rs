@@ -7,7 +7,7 @@ use std::time::Duration;
 use support::{Bed, text, write_body};
 use tokaido_script::{CallError, Limits, Value};
 
-/// Each expression must be nil or raise: there is no way by it.
+/// Each expression must be nil or raise: none is a way out.
 const OUT_OF_REACH: &[&str] = &[
     "ffi",
     "jit",
@@ -99,7 +99,7 @@ fn what_belongs_to_the_language_is_there() {
     assert_eq!(bed.run().unwrap(), text("all"));
 }
 
-/// Accidents with the place and the message that they give.
+/// Accidents, with the place and the message that they give.
 #[test]
 fn accidents_are_errors_with_a_place() {
     for (body, expected) in [
@@ -176,7 +176,7 @@ fn accidents_are_errors_with_a_place() {
         ("error(true)", "true"),
         ("local x = nil; return x.y", "attempt to index local 'x' (a nil value)"),
     ] {
-        // The time limit is not what ends any of them.
+        // None of them is ended by the time limit.
         let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
         let mut bed = Bed::with_limits(&[("m", &write_body(body))], limits);
         let Err(CallError::Raised { message, .. }) = bed.run() else { panic!("{body}") };
@@ -201,12 +201,12 @@ fn an_accident_stays_in_its_file() {
         ("m", &write_body("return ('%d'):format(math.floor(1.5)) .. string.format('x')")),
     ]);
     assert_eq!(bed.run().unwrap(), text("1x"));
-    // The strings' own methods stay, too, in the spoiler itself.
+    // The strings' own methods stay as well, even in the spoiler itself.
     assert!(matches!(bed.call("a.f", &[]), Ok(Value::Boolean(false))));
     assert!(bed.errors.is_empty(), "{:?}", bed.errors);
 }
 
-/// What a long subject sends to the matcher that counts gives what LuaJIT's gives on a short one.
+/// The counting matcher, used for long subjects, gives what LuaJIT's gives for short ones.
 #[test]
 fn long_strings_are_matched_as_short_ones_are() {
     let body = write_body(
@@ -236,7 +236,7 @@ fn long_strings_are_matched_as_short_ones_are() {
         return "same"
         "##,
     );
-    // Much for one call on a busy machine; what is compared is not how long it takes.
+    // A lot for one call on a busy machine; how long it takes is not compared.
     let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
     let mut bed = Bed::with_limits(&[("m", &body)], limits);
     match bed.run() {

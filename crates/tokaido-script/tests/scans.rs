@@ -27,7 +27,7 @@ const SCANNER: &str = "
     end)
     return m";
 
-/// Few letters, so that bounds meet keys; the largest byte, since prefixes end behind it.
+/// Few letters, so that bounds meet keys; also the largest byte, since prefixes end after it.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(vec![0, b'a', b'b', 255]), 1..4)
 }
@@ -169,7 +169,7 @@ fn a_scan_goes_on_where_another_ended() {
     assert_eq!(scanned(pages), text("4 2 0"));
 }
 
-/// What was read ahead for a loop is gone when another scan begins, also if that fails.
+/// What was read ahead for a loop is gone when another scan begins, even if that scan fails.
 #[test]
 fn a_scan_that_fails_within_a_loop_leaves_the_loop_as_it_was() {
     let mut bed = Bed::one(&write_body(
@@ -204,7 +204,7 @@ fn a_state_that_was_changed_leads_to_no_other_memory() {
     Bed::body(body).run().unwrap();
 }
 
-/// To read or write a field of a state with a metatable may run another scan, which frees what was read ahead.
+/// Access to a field of a state with a metatable may run another scan, which frees what was read ahead.
 #[test]
 fn a_state_with_a_metatable_leads_to_no_other_memory() {
     let body = format!(

@@ -134,7 +134,7 @@ fn transactions_do_not_nest_and_snapshots_do_not_write() {
         ("return (", "s.lua:1: unexpected symbol near '<eof>'"),
     ] {
         assert_eq!(session.run(script).unwrap_err().to_string(), expected, "{script}");
-        // What failed leaves the session usable.
+        // A failure leaves the session usable.
         assert_eq!(session.run("return 1").unwrap(), [Value::Integer(1)]);
         session.run("tokaido.transact(function(tx) tx.main:put('z', 1) end)").unwrap();
     }
@@ -264,7 +264,7 @@ fn a_vm_without_a_store_says_why() {
     assert_eq!(results, [text("[1]")]);
 }
 
-/// A script that says when it runs, by a function of the host, and then does not end.
+/// A script that reports that it runs, by a host function, and then never ends.
 fn run_interrupted(session: &mut Session, body: &str) -> CallError {
     let (started, running) = std::sync::mpsc::channel();
     let start = move |_: &[Value]| {
@@ -295,7 +295,7 @@ fn a_script_that_is_interrupted_is_rolled_back_and_catches_nothing() {
         let error = run_interrupted(&mut session, body);
         assert!(matches!(error, CallError::Interrupted), "{body}: {error}");
         let interrupt = session.bed.vm.interrupt();
-        // Until it is cleared nothing runs, so that one that comes early is not lost.
+        // Nothing runs until it is cleared, so an early interrupt is not lost.
         let error = session.run("while true do end").unwrap_err();
         assert!(matches!(error, CallError::Interrupted), "{body}: {error}");
         assert!(interrupt.is_raised());

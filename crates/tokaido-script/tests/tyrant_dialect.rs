@@ -1,4 +1,4 @@
-//! The dialect of Tokyo Tyrant: calls, records, walks and what threads share, in scripts that check themselves.
+//! The Tokyo Tyrant dialect: calls, records, walks and what threads share, in scripts that check themselves.
 
 mod support;
 
@@ -330,7 +330,7 @@ fn misc_needs_a_server() {
     );
 }
 
-/// Other threads write to a cache while a script adds to what is there.
+/// Other threads write to a cache while a script adds to its values.
 #[test]
 fn sums_in_a_cache_lose_nothing() {
     let script = "function add() for i = 1, 20000 do _addint('n', 1) _adddouble('d', 1) end end";

@@ -19,8 +19,8 @@ fn key() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Values in the form in which Lua gives them back: a map is sorted, has no key twice, is not an
-/// array, and a number that is an integer is one.
+/// Values in the form in which Lua gives them back: a map is sorted, has no duplicate keys and is
+/// not an array, and a number that is an integer is one.
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Nil),
@@ -71,7 +71,7 @@ proptest! {
                 std::cell::RefCell::new(Bed::one(&write_body("return {n = select('#', ...), ...}")));
         }
         BED.with_borrow_mut(|bed| {
-            // One by one, and each within a table.
+            // One by one, and each inside a table.
             for value in &values {
                 let Value::Map(result) = bed.call("m.f", std::slice::from_ref(value)).unwrap()
                 else { panic!() };

@@ -1,4 +1,4 @@
-//! The cost of the Redis codec by itself, without sockets: `cargo bench -p tokaido-wire`.
+//! The cost of the Redis codec alone, without sockets: `cargo bench -p tokaido-wire`.
 
 use std::hint::black_box;
 
@@ -7,10 +7,10 @@ use tokaido_wire::resp::{
     Decoded, Limits, ReplyDecoder, ReplyWriter, RequestDecoder, Version, encode_command,
 };
 
-/// Requests or replies of one pass: about what one read of a busy socket gives.
+/// Requests or replies of one pass: about as many as one read of a busy socket returns.
 const PIPELINE_LEN: usize = 256;
 
-/// Decodes all requests and looks at each argument, so that finding it is part of the work.
+/// Decodes all requests and looks at each argument, to include the cost of finding it.
 fn decode_pipeline(decoder: &mut RequestDecoder, mut input: &[u8]) -> usize {
     let mut bytes = 0;
     while let Ok(Decoded::Complete { consumed }) = decoder.decode(input) {

@@ -1,15 +1,15 @@
-//! Base64 (RFC 4648): for bytes that are not text in JSON, for keys of memcached's meta commands, and
-//! for Basic authentication.
+//! Base64 (RFC 4648), for bytes in JSON that are not text, for keys of memcached's meta commands,
+//! and for Basic authentication.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The length of so many bytes in base64.
+/// The length in base64 of `len` bytes.
 #[must_use]
 pub const fn encoded_len(len: usize) -> usize {
     len.div_ceil(3) * 4
 }
 
-/// The text that stands for `bytes`, with padding.
+/// Encodes `bytes`, with padding.
 #[must_use]
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(encoded_len(bytes.len()));
@@ -24,8 +24,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes that `text` stands for; `None` for what no encoder writes. All of the padding may be
-/// missing.
+/// Decodes `text`; `None` for what no encoder writes. The padding may be missing altogether.
 #[must_use]
 pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let padding = text.iter().rev().take_while(|&&b| b == b'=').count();

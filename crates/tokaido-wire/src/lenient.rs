@@ -1,8 +1,8 @@
-//! Numbers in text as C programs read them: what stands behind a number is passed over, and what is no
-//! number is 0. Tokyo Cabinet and Kyoto Cabinet do so alike.
+//! Numbers in text as C programs read them: anything after a number is ignored, and text that is
+//! not a number is 0. Tokyo Cabinet and Kyoto Cabinet both do this.
 
-/// The integer that `text` begins with, behind spaces; 0 if it begins with none. One that does not fit
-/// is the nearest that does.
+/// The integer at the start of `text`, after any spaces; 0 if there is none. One that does not fit
+/// becomes the nearest that does.
 #[must_use]
 pub fn integer(text: &[u8]) -> i64 {
     let start = text.iter().position(|byte| !(1..=b' ').contains(byte)).unwrap_or(text.len());

@@ -1,6 +1,6 @@
 //! Codecs of the protocols that Tokaido speaks, without sockets and without a store: bytes in,
-//! requests out; replies in, bytes out. Each protocol is a module that knows none of the others;
-//! [`base64`] is for all that write bytes as text, [`lenient`] for those that read numbers as C does.
+//! requests out; replies in, bytes out. Each protocol is a module that is independent of the others;
+//! [`base64`] serves all that write bytes as text, and [`lenient`] those that read numbers as C does.
 
 #![deny(missing_docs)]
 

@@ -1,5 +1,5 @@
-//! What the codec allocates: nothing for a request once it is warm, and never what a peer merely
-//! announced.
+//! What the codec allocates: nothing for a request once it is warm, and never memory for what a
+//! peer has only announced.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -11,7 +11,7 @@ use tokaido_wire::resp::{
     Decoded, Limits, ReplyDecoder, ReplyWriter, RequestDecoder, Version, encode_command,
 };
 
-/// The system's allocator, which also counts the bytes that this thread asks for.
+/// The system's allocator, which also counts the bytes that this thread requests.
 struct Counting;
 
 thread_local! {
@@ -27,18 +27,18 @@ fn count(bytes: usize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_len: usize) -> *mut u8 {
         count(new_len);
-        // SAFETY: the caller keeps the contract of `realloc`.
+        // SAFETY: the caller upholds the contract of `realloc`.
         unsafe { System.realloc(pointer, layout, new_len) }
     }
 }
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The bytes that `work` asks for, whether or not it gives them back.
+/// The bytes that `work` allocates, whether or not it frees them.
 fn allocated_by(work: impl FnOnce()) -> usize {
     let before = ALLOCATED_BYTES.with(Cell::get);
     work();
@@ -108,7 +108,7 @@ fn what_is_only_announced_is_not_allocated() {
 }
 
 proptest! {
-    /// An argument takes eight bytes beside the six that announced it, and vectors grow by
+    /// An argument takes eight bytes besides the six that announced it, and vectors grow by
     /// doubling.
     #[test]
     fn requests_take_memory_in_proportion(data in "([*$]?-?[0-9]{0,7}\r?\n?[ -~]?){0,60}") {

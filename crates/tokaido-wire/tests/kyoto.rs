@@ -1,5 +1,5 @@
-//! Kyoto Tycoon's codecs: the checks that the fuzz targets make, on generated streams and on the corpus
-//! of the fuzzer.
+//! Kyoto Tycoon's codecs: the fuzz targets' checks, on generated streams and on the fuzzer's
+//! corpus.
 
 use proptest::prelude::*;
 

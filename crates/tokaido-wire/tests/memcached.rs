@@ -1,5 +1,5 @@
-//! The memcached codec: the checks that the fuzz targets make, on generated streams and on the corpus
-//! of the fuzzer; and what becomes of each command, line by line.
+//! The memcached codec: the fuzz targets' checks, on generated streams and on the fuzzer's corpus;
+//! and the outcome of each command, line by line.
 
 use proptest::prelude::*;
 use tokaido_wire::memcached::{
@@ -11,7 +11,7 @@ use tokaido_wire::memcached::{
 mod checks;
 mod corpus;
 
-/// Bytes that look like the protocol more often than chance would have it.
+/// Bytes that resemble the protocol more often than random ones would.
 fn near_text() -> impl Strategy<Value = Vec<u8>> {
     let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
     let word = "[a-c0-9]{1,3}|-1|noreply|b|q|v|T[0-9]{1,2}|O.|I|M[SEAPRXID]|C[0-9]|[ -~]{1,4}";
@@ -82,7 +82,7 @@ fn binary_holds_for_the_corpus() {
     corpus::check("memcached_binary", 12, checks::check_binary);
 }
 
-/// The one request that `input` is made of.
+/// The only request in `input`.
 #[track_caller]
 fn decode<R>(input: &str, check: impl FnOnce(Request<'_>, bool) -> R) -> R {
     let mut decoder = TextDecoder::new(Limits::default());
@@ -96,7 +96,7 @@ fn decode<R>(input: &str, check: impl FnOnce(Request<'_>, bool) -> R) -> R {
     }
 }
 
-/// Why `input` is refused, how much of it is skipped, and whether that goes unsaid.
+/// Why `input` is refused, how many bytes of it are skipped, and whether the reply is suppressed.
 #[track_caller]
 fn refusal(input: &str) -> (String, usize, bool) {
     decode(input, |request, is_quiet| match request {

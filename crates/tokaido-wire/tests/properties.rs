@@ -1,5 +1,5 @@
-//! The checks that the fuzz targets make, on generated streams and on the corpus of the fuzzer;
-//! and that what one side writes is what the other reads.
+//! The fuzz targets' checks, on generated streams and on the fuzzer's corpus; and that each
+//! side reads what the other writes.
 
 use proptest::prelude::*;
 use tokaido_wire::resp::{
@@ -14,7 +14,7 @@ fn arguments() -> impl Strategy<Value = Vec<Vec<u8>>> {
     prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 1..6)
 }
 
-/// Bytes that look like the protocol more often than chance would have it.
+/// Bytes that resemble the protocol more often than random ones would.
 fn near_protocol() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         8 => "[-*$+:_,#(!=%~>|]{1}(-1|[0-4]|inf|t|f)?\r\n".prop_map(String::into_bytes),

@@ -1,5 +1,5 @@
-//! The codec of Redis' values: the check that the fuzz target makes, on generated payloads and on the corpus
-//! of the fuzzer, which is of payloads that Redis has made.
+//! The codec of Redis's values: the fuzz target's check, on generated payloads and on the fuzzer's
+//! corpus, whose payloads were made by Redis.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 mod checks;
 mod corpus;
 
-/// Bytes behind the kind of a value, as lengths, packed forms and texts may begin.
+/// A type byte, and after it bytes as lengths, packed forms and texts may begin.
 fn near_value() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..4),
@@ -31,7 +31,7 @@ proptest! {
     #[test]
     fn it_holds_for_bytes_near_the_format(data in near_value(), cut in 0..6_usize) {
         checks::check(&data[..data.len().saturating_sub(cut)]);
-        // Packed forms stand behind the kind.
+        // Packed forms directly follow the type byte.
         let without_count = [&data[..1], &data[2..]].concat();
         checks::check(&without_count);
     }

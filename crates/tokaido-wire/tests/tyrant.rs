@@ -1,5 +1,5 @@
-//! Tokyo Tyrant's codecs: the checks that the fuzz targets make, on generated streams and on the corpora
-//! of the fuzzer.
+//! Tokyo Tyrant's codecs: the fuzz targets' checks, on generated streams and on the fuzzer's
+//! corpora.
 
 use proptest::prelude::*;
 use tokaido_wire::tyrant::{COMMANDS, Field};

@@ -4,14 +4,14 @@ local tokaido = require "tokaido"
 
 local LAST = 54
 
--- Made once, so that loops over the stations need not make them again.
+-- Created once, so that loops over the stations need not create them again.
 local KEYS = {}
 for number = 0, LAST do KEYS[number] = ("%02d"):format(number) end
 
 local journey = {}
 
--- Goes from one number to another, counts a visit at every station on the way, and gives how many
--- there were. On a road that does not exist nobody was anywhere.
+-- Travels from one number to another, counts a visit at every station on the way, and returns how
+-- many there were. If the road ends before that, no visit is counted.
 journey.travel = tokaido.write(function(tx, from, to)
   local count = 0
   for number = tonumber(from), tonumber(to) do
@@ -25,7 +25,7 @@ journey.travel = tokaido.write(function(tx, from, to)
   return count
 end)
 
--- Reads every station of the road, so many times over, and gives the number of reads.
+-- Reads every station of the road `times` times, and returns the number of reads.
 journey.walk = tokaido.read(function(tx, times)
   local db, reads = tx.stations, 0
   for _ = 1, tonumber(times) do

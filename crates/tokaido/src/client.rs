@@ -15,19 +15,19 @@ use crate::{
     stream::Stream,
 };
 
-/// How long a connection may take to come about.
+/// How long establishing a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long the server may be silent while a reply is due.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How often one that can be interrupted looks whether it was, while it waits for a reply.
+/// How often an interruptible client checks for an interrupt while it waits for a reply.
 const INTERRUPT_POLL: Duration = Duration::from_millis(50);
 
-/// Bytes taken from the socket at once.
+/// Size of a read from the socket in bytes.
 const READ_LEN: usize = 64 << 10;
 
-/// A server, and what it wants to be told before it listens.
+/// A server, and the password that it expects first.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     address: Address,
@@ -70,7 +70,7 @@ pub(crate) enum ClientError {
 }
 
 impl ClientError {
-    /// The exit code of a command that ends with it.
+    /// The exit code of a command that ends with this error.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Address(_) => EXIT_USAGE,
@@ -85,7 +85,7 @@ impl ClientError {
 }
 
 impl Server {
-    /// Reads `HOST:PORT`, `HOST`, `:PORT` or `unix:PATH`; what is left out is the default's.
+    /// Reads `HOST:PORT`, `HOST`, `:PORT` or `unix:PATH`; missing parts have their defaults.
     pub(crate) fn new(
         address: Option<&str>,
         password: Option<String>,
@@ -132,7 +132,7 @@ impl Server {
         Ok(stream)
     }
 
-    /// What a failed read or write means.
+    /// The error that a failed read or write means.
     pub(crate) fn io_error(&self, source: io::Error) -> ClientError {
         let server = self.to_string();
         match source.kind() {
@@ -151,7 +151,7 @@ impl std::fmt::Display for Server {
     }
 }
 
-/// Connects to the first of a host's addresses that takes a connection.
+/// Connects to the first of a host's addresses that accepts a connection.
 fn connect_to_any(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Stream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in addresses {
@@ -163,7 +163,7 @@ fn connect_to_any(addresses: impl Iterator<Item = SocketAddr>) -> io::Result<Str
     Err(last)
 }
 
-/// A connection that has proved to speak the protocol.
+/// A connection to a server that is known to speak the protocol.
 pub(crate) struct Client {
     server: Server,
     stream: Stream,
@@ -172,18 +172,18 @@ pub(crate) struct Client {
     input: Vec<u8>,
     start: usize,
     interrupt: Option<Interrupt>,
-    /// Nobody knows any more what comes next, if anything does.
+    /// The position in the stream of replies is lost.
     is_out_of_step: bool,
 }
 
 impl Client {
-    /// Connects, gives the password if there is one, and waits for a sign of life, so that a wrong
-    /// port or password is told here and not at the first command.
+    /// Connects, authenticates if there is a password, and sends PING, so that a wrong port or
+    /// password is reported here and not at the first command.
     pub(crate) fn connect(server: &Server) -> Result<Self, ClientError> {
         Self::connect_with(server, None)
     }
 
-    /// Does so, and `interrupt` ends the waiting for a reply, now and from then on.
+    /// The same, but `interrupt` ends waiting for a reply, now and later.
     pub(crate) fn connect_interruptible(
         server: &Server,
         interrupt: Interrupt,
@@ -224,8 +224,8 @@ impl Client {
         &self.server
     }
 
-    /// Whether a [`call`](Self::call) failed for another reason than that the server refused it. Then
-    /// the connection cannot be used any more.
+    /// Whether a [`call`](Self::call) failed for any reason other than a refusal by the server. The
+    /// connection can then no longer be used.
     pub(crate) fn is_out_of_step(&self) -> bool {
         self.is_out_of_step
     }
@@ -234,7 +234,7 @@ impl Client {
         self.interrupt.as_ref().is_some_and(Interrupt::is_raised)
     }
 
-    /// Whether a read that gave nothing is tried again.
+    /// Whether to retry a read that returned nothing.
     fn reads_again(&self, error: &io::Error, since: Instant) -> bool {
         match error.kind() {
             io::ErrorKind::Interrupted => !self.is_interrupted(),
@@ -246,12 +246,12 @@ impl Client {
         }
     }
 
-    /// Sends one command and takes its reply; an error reply is an error.
+    /// Sends one command and returns its reply; an error reply is an error.
     pub(crate) fn call(&mut self, command: &[impl AsRef<[u8]>]) -> Result<Reply, ClientError> {
         self.call_raw(command).and_then(|reply| self.accept(reply))
     }
 
-    /// Sends one command and takes its reply, even if it is an error.
+    /// Sends one command and returns its reply, even if it is an error.
     pub(crate) fn call_raw(&mut self, command: &[impl AsRef<[u8]>]) -> Result<Reply, ClientError> {
         let mut request = Vec::new();
         encode_command(&mut request, command);
@@ -261,11 +261,11 @@ impl Client {
         reply
     }
 
-    /// Sends `count` commands at once and gives each reply, in order, to `take`. An error reply
-    /// ends it.
+    /// Sends `count` commands at once, and passes each reply, in order, to `take`. The first error
+    /// reply ends it.
     ///
-    /// Sending has a thread of its own: a server whose replies are not taken stops reading, and
-    /// would wait for us while we waited for it.
+    /// A separate thread does the sending: a server whose replies are not read stops reading, and
+    /// both sides would wait for each other.
     pub(crate) fn pipeline<E: From<ClientError>>(
         &mut self,
         requests: &[u8],
@@ -283,14 +283,14 @@ impl Client {
                 take(index, self.accept(reply)?)
             });
             if taken.is_err() {
-                // Ends the sender, which may be waiting for the server to read on.
+                // Ends the sender, which may be waiting for the server to continue reading.
                 let _ = self.stream.shutdown(Shutdown::Both);
             }
             taken
         })
     }
 
-    /// The error that an unexpected reply is.
+    /// The error for an unexpected reply.
     pub(crate) fn unexpected(&self, command: &'static str) -> ClientError {
         ClientError::Unexpected { server: self.server.to_string(), command }
     }
@@ -335,7 +335,7 @@ impl Client {
         };
         self.input.truncate(len + read.as_ref().map_or(0, |&read| read));
         match read {
-            // Even while a reply comes that is long.
+            // Even in the middle of a long reply.
             _ if self.is_interrupted() => Err(ClientError::Interrupted),
             Ok(0) => Err(ClientError::Closed { server: self.server.to_string() }),
             Ok(_) => Ok(()),

@@ -6,7 +6,7 @@ use std::{str::FromStr, time};
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
-/// Longest time that makes sense here: a thousand years, so that no sum with it overflows.
+/// The longest sensible time here: a thousand years, so that no sum with it overflows.
 const MS_MAX: u64 = 1_000 * 366 * 86_400_000;
 
 /// A time of at least a millisecond.
@@ -25,7 +25,7 @@ impl Duration {
     }
 }
 
-/// A text that is no [`Duration`].
+/// The text is not a [`Duration`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a time is a whole number above zero and ms, s, m, h or d, as in 30s")]
 pub(crate) struct DurationError;

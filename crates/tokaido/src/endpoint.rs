@@ -51,14 +51,14 @@ impl EndpointArgs {
             return Ok(Endpoint::Directory(directory.clone()));
         }
         let address = self.connect.as_deref();
-        // An empty variable of the environment is how one unsets it.
+        // Setting a variable to the empty string is a way to unset it.
         let password = self.password.clone().filter(|password| !password.is_empty());
         Ok(Endpoint::Server(Server::new(address, password)?))
     }
 }
 
 impl Server {
-    /// Connects, and goes to `database`.
+    /// Connects, and selects `database`.
     pub(crate) fn connect_to(&self, database: &str) -> Result<Client, Error> {
         let mut client = Client::connect(self)?;
         client.call(&["SELECT", database])?;
@@ -66,20 +66,20 @@ impl Server {
     }
 }
 
-/// Whether a command makes the store it is pointed to.
+/// Whether a command creates the store that it is pointed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
     Create,
-    /// A mistyped directory shall not leave an empty store behind.
+    /// A mistyped directory must not leave an empty store behind.
     Refuse,
 }
 
-/// Opens the store in `directory`. What is written to a database that has indexes is written to them, too.
+/// Opens the store in `directory`. Writes to a database that has indexes update the indexes, too.
 pub(crate) fn open_store(directory: &Path, missing: Missing) -> Result<Arc<dyn Store>, Error> {
     Ok(Arc::new(open_own_store(directory, missing)?))
 }
 
-/// As [`open_store`], for whoever puts it behind another one.
+/// Like [`open_store`], for callers that put it behind another store.
 pub(crate) fn open_own_store(directory: &Path, missing: Missing) -> Result<TableStore, Error> {
     if missing == Missing::Refuse && !tree::exists(directory) {
         return Err(Error::NoStore { directory: directory.to_owned() });
@@ -90,7 +90,7 @@ pub(crate) fn open_own_store(directory: &Path, missing: Missing) -> Result<Table
     Ok(TableStore::new(Box::new(store), [])?)
 }
 
-/// The database of that name, which somebody must have written to.
+/// The database of this name, which must have been written to before.
 pub(crate) fn find_database(store: &dyn Store, name: &str) -> Result<DatabaseId, Error> {
     store.find_database(name).ok_or_else(|| {
         let names: Vec<String> = store.databases().into_iter().map(|(_, name)| name).collect();

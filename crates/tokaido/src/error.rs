@@ -1,4 +1,4 @@
-//! Everything that ends a command, with the exit code that it ends it with.
+//! All errors that end a command, and their exit codes.
 
 use std::{
     io,
@@ -21,26 +21,26 @@ use crate::{
     http::HttpError,
 };
 
-/// Exit code of a command that did not do what it was asked to, or found nothing. All exit codes are
-/// in docs/command-line.md.
+/// Exit code of a command that could not do what it was asked to, or found nothing. All exit codes
+/// are listed in docs/command-line.md.
 pub(crate) const EXIT_FAILED: u8 = 1;
 
-/// Exit code of a command line that makes no sense; clap uses the same.
+/// Exit code of an invalid command line; clap uses the same.
 pub(crate) const EXIT_USAGE: u8 = 2;
 
-/// Exit code of a command that did not get at the data: no server answers, or the store cannot be
+/// Exit code of a command that could not reach the data: no server answers, or the store cannot be
 /// opened.
 pub(crate) const EXIT_UNREACHABLE: u8 = 3;
 
-/// Exit code of a script that Ctrl-C has ended: that of a shell, which adds the signal to 128.
+/// Exit code of a script that was ended by Ctrl-C: as in a shell, the signal plus 128.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
-/// Why a command ended early. The text is all that the user sees: it says what to do next.
+/// Why a command ended early. The text is all that the user sees, so it says what to do next.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("{0}")]
     Usage(String),
-    /// Standard output went away. If whoever read it had enough, that is no failure.
+    /// Standard output was closed. If its reader had seen enough, this is not a failure.
     #[error("cannot write to standard output: {0}")]
     Stdout(io::Error),
     #[error("{}: {source}", path.display())]
@@ -71,7 +71,7 @@ pub(crate) enum Error {
     Client(#[from] ClientError),
     #[error(transparent)]
     Http(#[from] HttpError),
-    /// The store has come to know an error that this program does not.
+    /// A new error of the store, unknown to this program.
     #[error("the transaction failed")]
     Unknown,
     #[error(transparent)]
@@ -84,7 +84,7 @@ pub(crate) enum Error {
     Lua(String),
     #[error("{}", CallError::Interrupted)]
     Interrupted,
-    /// A look-up failed. Its exit code is not the one that says that the key is not there.
+    /// A look-up failed. Its exit code differs from the one for a missing key.
     #[error(transparent)]
     LookUp(Box<Error>),
     #[error("there is no procedure {name:?}; there are: {found}")]
@@ -124,7 +124,7 @@ pub(crate) enum Error {
 }
 
 impl Error {
-    /// The exit code that tells this kind of error from others.
+    /// The exit code for this kind of error.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_)
@@ -149,17 +149,17 @@ impl Error {
         }
     }
 
-    /// For `map_err` on what looks a key up.
+    /// For `map_err`, when looking up a key.
     pub(crate) fn looking_up(self) -> Self {
         match self {
-            // Where there is no database, the key is not there.
+            // Without the database, the key does not exist.
             absent @ Self::NoDatabase { .. } => absent,
             error if error.exit_code() == EXIT_FAILED => Self::LookUp(Box::new(error)),
             error => error,
         }
     }
 
-    /// Whether the reader of our output left, as `head` does.
+    /// Whether the reader of the output has gone, as with `head`.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         match self {
             Self::Stdout(error) => error.kind() == io::ErrorKind::BrokenPipe,
@@ -168,21 +168,21 @@ impl Error {
         }
     }
 
-    /// For `map_err` on waiting for a signal.
+    /// For `map_err`, when waiting for a signal.
     pub(crate) fn signal(source: io::Error) -> Self {
         Self::Io { what: "cannot wait for signals", source }
     }
 
-    /// For `map_err` on what is done with a file.
+    /// For `map_err`, when using a file.
     pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::File { path: path.to_owned(), source }
     }
 }
 
-/// What a script's error says: the message, and where it came from.
+/// The text of a script's error: the message, and its traceback.
 pub(crate) fn lua_message(error: &CallError) -> String {
     match error {
-        // A stack of one line says no more than the message does.
+        // A traceback of one line says no more than the message.
         CallError::Raised { message, traceback } if traceback.lines().count() > 1 => {
             format!("{message}\n{traceback}")
         }
@@ -190,7 +190,7 @@ pub(crate) fn lua_message(error: &CallError) -> String {
     }
 }
 
-/// A script's error that ends the command.
+/// The error that ends the command after a script's error.
 pub(crate) fn lua_error(error: &CallError) -> Error {
     match error {
         CallError::Interrupted => Error::Interrupted,
@@ -218,7 +218,7 @@ impl<E: Into<Error>> From<TransactError<E>> for Error {
     }
 }
 
-/// What is said to those who want Ruby of a program that has none.
+/// The error message for Ruby in a program built without it.
 #[cfg(not(feature = "ruby"))]
 pub(crate) fn without_ruby() -> Error {
     Error::Usage("this program was built without Ruby, its feature \"ruby\"".to_owned())

@@ -1,5 +1,5 @@
-//! The little of an HTTP client that calling a procedure takes: a request, a response, and the
-//! connection kept for the next.
+//! A minimal HTTP client for procedure calls: a request, a response, and a connection that is
+//! kept for the next.
 
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -17,7 +17,7 @@ const HEAD_LINES_MAX: usize = 128;
 /// Maximum length of a body, in bytes.
 const BODY_LEN_MAX: u64 = 256 << 20;
 
-/// What a server answered.
+/// A server's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -25,7 +25,7 @@ pub(crate) struct Response {
     pub(crate) body: Vec<u8>,
 }
 
-/// A request failed before a response came, or the response makes no sense.
+/// A request failed before a response arrived, or the response is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     #[error(transparent)]
@@ -45,7 +45,7 @@ impl HttpClient {
         Ok(Self { server: server.clone(), stream: BufReader::new(server.open()?) })
     }
 
-    /// Sends a request, with the server's password if there is one, and takes the response.
+    /// Sends a request, with the server's password if there is one, and reads the response.
     pub(crate) fn request(
         &mut self,
         method: &str,
@@ -128,7 +128,7 @@ impl HttpClient {
     }
 }
 
-/// What an answer that is no result says: `{"error": {"message": …}}`, or whatever it is.
+/// The message of an unsuccessful answer: `{"error": {"message": …}}`, or the whole body.
 pub(crate) fn refusal(response: &Response) -> String {
     let parsed: serde_json::Value = serde_json::from_slice(&response.body).unwrap_or_default();
     match parsed["error"]["message"].as_str() {

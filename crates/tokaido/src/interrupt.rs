@@ -1,4 +1,4 @@
-//! Ctrl-C, which stops the Lua that runs and not the program.
+//! Ctrl-C, which stops the running Lua and not the program.
 
 use std::{
     ffi::c_int,
@@ -13,24 +13,24 @@ use tokaido_script::Interrupt;
 
 use crate::error::{EXIT_INTERRUPTED, Error};
 
-/// What Ctrl-C raises: one for each virtual machine.
+/// The interrupts that Ctrl-C raises: one for each virtual machine.
 static INTERRUPTS: OnceLock<Vec<Interrupt>> = OnceLock::new();
 
-/// Whether something runs that can be interrupted.
+/// Whether something interruptible is running.
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// From here on Ctrl-C raises these, once in a program. It ends the program if nothing is
-/// [`Running`], and if nothing has come of the first: what works in the system or in a
-/// library looks at no flag. A store is none the worse for it.
+/// From now on Ctrl-C raises these; may be called once in a program. Ctrl-C ends the program
+/// if nothing is [`Running`], or if an earlier one had no effect: system and library calls
+/// do not check the flag. This does not harm a store.
 pub(crate) fn catch(interrupts: impl IntoIterator<Item = Interrupt>) -> Result<(), Error> {
     let failed = || Error::signal(io::Error::last_os_error());
-    // SAFETY: a zeroed `sigaction` is a valid one; the handler does only what a handler may.
+    // SAFETY: a zeroed `sigaction` is valid; the handler does only what a handler may.
     unsafe {
         let mut action: libc::sigaction = mem::zeroed();
         if libc::sigaction(libc::SIGINT, ptr::null(), &raw mut action) != 0 {
             return Err(failed());
         }
-        // Whoever started us in the background does not want it to end us.
+        // A program that was started in the background must not end by Ctrl-C.
         if action.sa_sigaction == libc::SIG_IGN {
             return Ok(());
         }
@@ -47,15 +47,15 @@ pub(crate) fn catch(interrupts: impl IntoIterator<Item = Interrupt>) -> Result<(
 
 extern "C" fn on_signal(_: c_int) {
     let is_running = IS_RUNNING.load(Ordering::SeqCst);
-    // All of them, whatever the first one says.
+    // Raise all of them, whatever the first one returns.
     let raise = |all: &Vec<Interrupt>| all.iter().filter(|one| !one.raise()).count() == all.len();
     if !(is_running && INTERRUPTS.get().is_some_and(raise)) {
-        // SAFETY: has no conditions.
+        // SAFETY: the call has no preconditions.
         unsafe { libc::_exit(EXIT_INTERRUPTED.into()) };
     }
 }
 
-/// As long as this is there, something runs that can be interrupted.
+/// While this exists, something interruptible is running.
 pub(crate) struct Running(());
 
 impl Running {
@@ -66,7 +66,7 @@ impl Running {
         running
     }
 
-    /// A Ctrl-C that came is over: what is begun next is not meant by it.
+    /// Forgets an earlier Ctrl-C: it is not meant for what begins next.
     pub(crate) fn forget_interrupt(&self) {
         INTERRUPTS.get().into_iter().flatten().for_each(Interrupt::clear);
     }
@@ -78,7 +78,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether Ctrl-C came while the last one was [`Running`], and was not forgotten since.
+/// Whether Ctrl-C came while the last one was [`Running`], and has not been forgotten since.
 pub(crate) fn was_raised() -> bool {
     INTERRUPTS.get().is_some_and(|all| all.iter().any(Interrupt::is_raised))
 }

@@ -1,4 +1,4 @@
-//! Rows into a database, a batch at a time, and the count of what became of them.
+//! Loads rows into a database in batches, and counts the outcomes.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use crate::{client::Client, error::Error, formats::Row};
 /// Maximum number of rows of one transaction, or of one pipeline to a server.
 const BATCH_ROWS_MAX: usize = 10_000;
 
-/// A batch ends with the row that brings it to so many bytes.
+/// A batch ends with the row that brings it to this size in bytes.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Where rows go.
+/// The destination of rows.
 pub(crate) enum Sink {
     /// A store in this process. Each batch is one durable transaction.
     Store { writer: Box<dyn Writer>, database: DatabaseId, _store: Arc<dyn Store> },
-    /// A server, at the database that its connection has selected. Each row is a transaction.
+    /// A server, in the database that its connection has selected. Each row is a transaction.
     Server(Client),
 }
 
 impl Sink {
-    /// Takes the right to write to a store.
+    /// Acquires the right to write to a store.
     pub(crate) fn store(store: Arc<dyn Store>, database: &str) -> Result<Self, Error> {
         let database = store.database(database)?;
         let writer = store.writer()?;
         Ok(Self::Store { writer, database, _store: store })
     }
 
-    /// Stores a batch; tells how many rows replaced another.
+    /// Stores a batch; returns how many rows replaced another.
     fn write(&mut self, batch: &Batch) -> Result<u64, Error> {
         match self {
             Self::Store { writer, database, .. } => Ok(transact(&mut **writer, |transaction| {
@@ -45,7 +45,7 @@ impl Sink {
     }
 }
 
-/// `SET … GET` answers with the value that was there.
+/// `SET … GET` returns the previous value.
 fn send(client: &mut Client, batch: &Batch) -> Result<u64, Error> {
     let mut requests = Vec::with_capacity(batch.bytes.len() + batch.rows.len() * 48);
     for (key, record) in batch.rows() {
@@ -124,13 +124,13 @@ impl Loader {
         Self { sink, batch: Batch::default(), stored: 0, overwritten: 0 }
     }
 
-    /// Takes a row. It is stored when its batch is full, or at [`flush`](Self::flush).
+    /// Adds a row. It is stored when its batch is full, or at [`flush`](Self::flush).
     pub(crate) fn push(&mut self, row: &Row) -> Result<(), Error> {
         self.batch.push(row);
         if self.batch.is_full() { self.flush() } else { Ok(()) }
     }
 
-    /// Stores what waits.
+    /// Stores the waiting rows.
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
         if !self.batch.rows.is_empty() {
             self.overwritten += self.sink.write(&self.batch)?;
@@ -140,12 +140,12 @@ impl Loader {
         Ok(())
     }
 
-    /// Rows that are stored for certain.
+    /// Number of rows that are certainly stored.
     pub(crate) fn stored(&self) -> u64 {
         self.stored
     }
 
-    /// How many of them replaced a record that was there, from this load or an earlier one.
+    /// How many of them replaced an existing record, from this load or earlier.
     pub(crate) fn overwritten(&self) -> u64 {
         self.overwritten
     }

@@ -1,4 +1,4 @@
-//! The log of a server, on standard error.
+//! The server's log, on standard error.
 
 use std::{
     backtrace::{Backtrace, BacktraceStatus},
@@ -20,7 +20,7 @@ pub(crate) fn start(filter: &str) -> Result<(), Error> {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| LogWriter)
-        // They would go to standard error by `eprintln!`, which panics where that cannot be written.
+        // They would be written with `eprintln!`, which panics if standard error cannot be written.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal())
         .init();
@@ -28,7 +28,7 @@ pub(crate) fn start(filter: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Panics are logged whatever the filter, and by the writer of the log, which never waits for long.
+/// Logs panics whatever the filter, through the log's own writer, which never blocks for long.
 fn log_panic(panic: &PanicHookInfo<'_>) {
     let name = thread::current().name().unwrap_or("without a name").to_owned();
     let backtrace = Backtrace::capture();

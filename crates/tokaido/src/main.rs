@@ -22,8 +22,8 @@ use std::{io::Write, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 
-// LuaJIT makes and frees a string for each key that a procedure touches, and its memory goes
-// through this allocator like all other.
+// LuaJIT allocates and frees a string for each key that a procedure touches, and its memory
+// comes from this allocator like all other memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
-            // With standard error gone, the exit code still tells.
+            // If standard error is closed, the exit code still tells.
             let _ = writeln!(std::io::stderr(), "tokaido: {error}");
             error.exit_code().into()
         }

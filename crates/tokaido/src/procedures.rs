@@ -1,4 +1,4 @@
-//! The procedures of a directory in this process.
+//! The procedures of a directory, in this process.
 
 use std::{
     io::{self, Write},
@@ -12,8 +12,8 @@ use tokaido_store::Store;
 
 use crate::error::Error;
 
-/// Starts a VM of any dialect for scripts, which may require the files. A file that does not load is reported, and what
-/// is wrong with it is given back; the others are there.
+/// Starts a VM of any dialect for scripts, which may require the files. A file that does not load
+/// is reported, and its error is returned; the others are available.
 pub(crate) fn start_vm_of(
     dialect: &'static Dialect,
     store: &Arc<dyn Store>,
@@ -26,8 +26,8 @@ pub(crate) fn start_vm_of(
     Ok((vm, failed))
 }
 
-/// Starts a VM for lines of the shell, which may require the files. Whoever has procedures of them, too, has reported those
-/// that do not load.
+/// Starts a VM for lines of the shell, which may require the files. Load errors are not reported
+/// again, since the caller's own procedures have reported them.
 pub(crate) fn start_lua_of_lines(
     store: &Arc<dyn Store>,
     directory: Option<&Path>,
@@ -36,7 +36,7 @@ pub(crate) fn start_lua_of_lines(
     Ok(Vm::of_dialect(&Dialect::NATIVE, store, &sources, Limits::default())?.0)
 }
 
-/// The same of Ruby, stopped by that interrupt.
+/// The same for Ruby; `interrupt` stops it.
 #[cfg(feature = "ruby")]
 pub(crate) fn start_ruby_of_lines(
     store: &Arc<dyn Store>,
@@ -47,7 +47,7 @@ pub(crate) fn start_ruby_of_lines(
     Ok(tokaido_ruby::RubyVm::for_lines(store, &sources, interrupt)?)
 }
 
-/// Starts a VM of Ruby for scripts, which may require the files.
+/// Starts a Ruby VM for scripts, which may require the files.
 #[cfg(feature = "ruby")]
 pub(crate) fn start_ruby(
     store: &Arc<dyn Store>,
@@ -60,7 +60,7 @@ pub(crate) fn start_ruby(
     Ok(vm)
 }
 
-/// Starts the procedures of every language and dialect. Files that do not load are reported in the same way.
+/// Starts the procedures of every language and dialect. Load errors are reported in the same way.
 pub(crate) fn start_all(
     store: &Arc<dyn Store>,
     directory: Option<&Path>,
@@ -73,7 +73,7 @@ pub(crate) fn start_all(
     Ok((runtime, failed))
 }
 
-/// The files of several directories; of two that have the same name, that of the first directory.
+/// The files of several directories; of two with the same name, the one in the first directory counts.
 fn read_all(directories: &[PathBuf], extensions: &[&str]) -> Result<Sources, Error> {
     let mut all = Sources::default();
     for directory in directories.iter().rev() {
@@ -91,7 +91,7 @@ fn read_if_any(directory: Option<&Path>, extensions: &[&str]) -> Result<Sources,
 
 fn report(failed: &[LoadError]) {
     for error in failed {
-        // With standard error gone, a call of what is missing says so again.
+        // If standard error is closed, calling a missing procedure reports it again.
         let _ = writeln!(io::stderr(), "tokaido: {error}");
     }
 }

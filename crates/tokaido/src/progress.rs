@@ -1,18 +1,18 @@
-//! Progress bars on standard error. Where that is no terminal, none is drawn.
+//! Progress bars on standard error. None is drawn if that is not a terminal.
 
 use std::{io::Write, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
 pub(crate) use tokaido_bench::units::thousands;
 
-/// How often a bar is drawn while nothing moves it.
+/// How often a bar is redrawn while it does not move.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The bar of a known total, while it moves and when it is full.
+/// The bar with a known total: while it moves, and when it is full.
 const MOVING: &str = "  {bar:32.cyan/dim} {percent:>3}%  {msg}  {eta} left";
 const FULL: &str = "  {bar:32.cyan/dim} {percent:>3}%  {msg}";
 
-/// What stands for a bar without a total.
+/// The display without a known total.
 const COUNTING: &str = "  {spinner}  {msg}";
 
 fn style(template: &str) -> ProgressStyle {
@@ -20,17 +20,17 @@ fn style(template: &str) -> ProgressStyle {
     style.expect("templates are constants").progress_chars("━╸─")
 }
 
-/// A bar that says how many rows went by, and how fast.
+/// A bar that shows how many rows were processed, and how fast.
 pub(crate) struct Progress {
     bar: ProgressBar,
     rows: u64,
 }
 
-/// A bar's position is updated once for so many rows: the bar is not what costs time.
+/// A bar's position is updated once per this many rows, so that drawing costs no time.
 const ROWS_PER_UPDATE: u64 = 512;
 
 impl Progress {
-    /// A bar over `total` units, bytes or rows; without a total it only counts.
+    /// Creates a bar over `total` units, bytes or rows; without a total it only counts.
     pub(crate) fn new(total: Option<u64>) -> Self {
         let (bar, template) = match total {
             Some(total) => (ProgressBar::new(total), MOVING),
@@ -41,7 +41,7 @@ impl Progress {
         Self { bar, rows: 0 }
     }
 
-    /// One more row, at `position` of the total.
+    /// Counts one more row, at `position` of the total.
     pub(crate) fn row(&mut self, position: u64) {
         self.rows += 1;
         if self.rows.is_multiple_of(ROWS_PER_UPDATE) {
@@ -49,7 +49,7 @@ impl Progress {
         }
     }
 
-    /// Draws the bar as it stands at `position`.
+    /// Draws the bar at `position`.
     pub(crate) fn show(&self, position: u64) {
         self.bar.set_position(position);
         let rate = self.rows as f64 / self.bar.elapsed().as_secs_f64().max(1e-9);
@@ -63,7 +63,7 @@ impl Progress {
     /// Writes a line above the bar.
     pub(crate) fn complain(&self, line: &str) {
         self.bar.suspend(|| {
-            // With nobody to read it, a complaint is lost; the summary still counts it.
+            // If nobody can read it, a complaint is lost; the summary still counts it.
             let _ = writeln!(std::io::stderr(), "{line}");
         });
     }
@@ -75,13 +75,13 @@ impl Progress {
         self.bar.finish();
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub(crate) fn clear(self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// A line on standard error that says what goes on.
+/// A status line on standard error.
 pub(crate) struct Status(ProgressBar);
 
 impl Status {
@@ -92,7 +92,7 @@ impl Status {
         Self(bar)
     }
 
-    /// In the place of what was there.
+    /// Replaces the previous status.
     pub(crate) fn show(&self, what: &str) {
         self.0.set_message(what.to_owned());
     }

@@ -1,4 +1,4 @@
-//! A script of the command line: a file, standard input or a text, in Ruby or in the dialect of Lua that it is written in.
+//! A script of the command line: a file, standard input or a text, in Ruby or in any dialect of Lua.
 
 use std::{
     io::{self, Read},
@@ -16,16 +16,16 @@ use crate::{
     shared_dictionary::SharedDictionary,
 };
 
-/// What is to be run, in whatever language.
+/// The text to run, in whatever language.
 pub(crate) struct ScriptText {
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) name: String,
     pub(crate) text: Vec<u8>,
     pub(crate) arguments: Vec<Value>,
 }
 
 impl ScriptText {
-    /// `code` in place of a file; what stands in the place of one is the first argument then.
+    /// Takes `code` in place of a file; the argument in the file's place is then the first argument.
     pub(crate) fn of(
         code: Option<&str>,
         file: Option<&str>,
@@ -45,17 +45,17 @@ impl ScriptText {
     }
 }
 
-/// What is to be run in Lua.
+/// The text to run in Lua.
 pub(crate) struct Script {
     pub(crate) dialect: &'static Dialect,
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) name: String,
     pub(crate) text: Vec<u8>,
     pub(crate) arguments: Vec<Value>,
 }
 
 impl Script {
-    /// The dialect is the one named, or that of the script's first line.
+    /// The dialect is the given one, or that of the script's first line.
     pub(crate) fn of(script: ScriptText, dialect: Option<&str>) -> Result<Self, Error> {
         let ScriptText { name, text, arguments } = script;
         let source = Source {
@@ -85,8 +85,8 @@ pub(crate) struct ScriptStore {
 }
 
 impl ScriptStore {
-    /// The one in this directory, which is made if it is not there; without a directory an empty one, gone at the end.
-    /// The dictionaries are beside what it has.
+    /// Opens the store in this directory, which is created if needed; without a directory it is an
+    /// empty one, removed at the end. The dictionaries are added to it.
     pub(crate) fn open(
         directory: Option<&Path>,
         dictionaries: &[SharedDictionary],

@@ -1,4 +1,4 @@
-//! A dictionary of `ngx.shared` for a script, as the command `resty` is told of one: `dogs 1m`.
+//! A dictionary of `ngx.shared` for a script, in the notation of `resty`: `dogs 1m`.
 
 use std::{fmt, str::FromStr};
 
@@ -8,7 +8,7 @@ use tokaido_store::{
     composite::{Mount, MountEngine},
 };
 
-/// A name, and how many bytes the dictionary may take.
+/// The dictionary's name and maximum size in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedDictionary {
     name: String,
@@ -44,7 +44,7 @@ impl fmt::Display for SharedDictionary {
 }
 
 impl SharedDictionary {
-    /// The cache that is mounted for it.
+    /// The cache to mount for it.
     pub(crate) fn mount(&self) -> Mount {
         let options = cache::Options { bytes_max: self.bytes, ..cache::Options::default() };
         Mount { name: self.name.clone(), engine: MountEngine::Cache(options) }

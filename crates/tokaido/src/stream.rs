@@ -15,7 +15,7 @@ pub(crate) enum Stream {
     Unix(UnixStream),
 }
 
-/// Does the same with whichever stream it is.
+/// Does the same with either kind of stream.
 macro_rules! with_stream {
     ($given:expr, $stream:ident => $do:expr) => {
         match $given {
@@ -34,8 +34,8 @@ impl Stream {
         UnixStream::connect(path).map(Self::Unix)
     }
 
-    /// What the header `Host` of an HTTP request says: the address, since a server need not know
-    /// every name that leads to it. A path is none.
+    /// The `Host` header of an HTTP request: the address, since a server need not know every
+    /// name that resolves to it. For a path there is none.
     pub(crate) fn host(&self) -> io::Result<String> {
         match self {
             Self::Tcp(stream) => {
@@ -46,7 +46,7 @@ impl Stream {
         }
     }
 
-    /// Limits how long a read or a write may take, and sends what is written at once.
+    /// Limits how long a read or a write may take, and disables the delay of small writes.
     pub(crate) fn prepare(&self, timeout: Duration) -> io::Result<()> {
         if let Self::Tcp(stream) = self {
             stream.set_nodelay(true)?;

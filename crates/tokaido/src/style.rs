@@ -1,8 +1,8 @@
-//! Colours for a person at a terminal, and for nobody else.
+//! Colours, only for a person at a terminal.
 
 use std::io::{self, IsTerminal};
 
-/// Paints text, or leaves it.
+/// Paints text, or leaves it as it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
     is_on: bool,

@@ -1,13 +1,13 @@
-//! What a procedure gave, as a person reads it: in Lua's own notation, on one line where that is
-//! short enough.
+//! A procedure's result for a person to read: in Lua notation, on one line if it is short
+//! enough.
 
 use tokaido_script::Value;
 use tokaido_wire::resp::Reply;
 
-/// Widest line that a table is kept on, in characters.
+/// Maximum width of a table on a single line, in characters.
 const LINE_WIDTH: usize = 88;
 
-/// A result on its own: a string as it is, anything else in Lua's notation.
+/// A result on its own: a string unchanged, anything else in Lua notation.
 pub(crate) fn print(value: &Value) -> Vec<u8> {
     match value {
         Value::String(bytes) => bytes.clone(),
@@ -15,7 +15,7 @@ pub(crate) fn print(value: &Value) -> Vec<u8> {
     }
 }
 
-/// A value in Lua's notation, strings in quotes.
+/// A value in Lua notation, with strings in quotes.
 pub(crate) fn notation(value: &Value) -> String {
     let mut text = String::new();
     write_value(value, 0, &mut text);
@@ -66,8 +66,8 @@ fn write_scalar(value: &Value) -> String {
     }
 }
 
-/// A string in quotes. Text stays readable in every script; what is no text, or would move the
-/// cursor, is escaped.
+/// A string in quotes. Text stays readable in every script; bytes that are not text, or would
+/// move the cursor, are escaped.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() + 2);
     text.push('"');
@@ -101,7 +101,7 @@ fn is_name(name: &[u8]) -> bool {
     starts && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 
-/// A reply of version 3 of the Redis protocol as the value that it stands for.
+/// Converts a reply of version 3 of the Redis protocol to a value.
 pub(crate) fn from_reply(reply: Reply) -> Value {
     let all = |replies: Vec<Reply>| replies.into_iter().map(from_reply).collect();
     match reply {

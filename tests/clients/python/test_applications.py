@@ -1,4 +1,4 @@
-"""What is built on Redis by others, as it is: job queues and locks."""
+"""Unmodified third-party software that is built on Redis: job queues and locks."""
 
 import threading
 import time
@@ -42,7 +42,7 @@ def test_rq_runs_jobs(client):
 
 @pytest.mark.parametrize("kind", [huey.RedisHuey, huey.PriorityRedisHuey, huey.RedisExpireHuey], ids=lambda kind: kind.__name__)
 def test_huey_runs_tasks(server, kind):
-    """Its workers wait for elements; schedules are sorted sets, read by a script."""
+    """Its workers wait for elements; schedules are sorted sets, which a script reads."""
     app = kind(f"app-{kind.__name__}", host="127.0.0.1", port=server.port)
     seen = []
 
@@ -75,8 +75,8 @@ def test_huey_runs_tasks(server, kind):
 
 
 def test_celery_runs_tasks(server):
-    """Its broker waits for several lists, keeps what is not acknowledged in a hash and a sorted set, and gives
-    results by messages."""
+    """Its broker waits for several lists, keeps unacknowledged tasks in a hash and a sorted set, and sends
+    results as messages."""
     url = f"redis://127.0.0.1:{server.port}"
     app = Celery("app", broker=f"{url}/1", backend=f"{url}/2")
     app.conf.update(worker_hijack_root_logger=False, broker_connection_retry_on_startup=True, result_expires=60)
@@ -99,7 +99,7 @@ def test_celery_runs_tasks(server):
 
 
 def test_a_lock_is_renewed_and_released(client, server):
-    """python-redis-lock, whose scripts delete and signal."""
+    """python-redis-lock, whose scripts delete keys and signal."""
     order = []
 
     def work(name):
@@ -134,7 +134,7 @@ def test_redis_py_locks(client):
 
 
 def test_a_lock_on_several_masters(server):
-    """Redlock: each of the databases is a master."""
+    """Redlock: each database acts as a master."""
     masters = {server.redis(db=number) for number in range(3)}
     lock = pottery.Redlock(key="printer", masters=masters, auto_release_time=5)
     assert lock.acquire(blocking=False) and lock.locked()

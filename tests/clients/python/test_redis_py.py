@@ -1,4 +1,4 @@
-"""redis-py, with its own parser and with hiredis, speaking both versions of the protocol."""
+"""redis-py, with its own parser and with hiredis, in both versions of the protocol."""
 
 import threading
 import time
@@ -104,7 +104,7 @@ def test_streams_are_read_in_groups(client, server):
 
 
 def each_stream(client, entries):
-    """What XREAD gives of one stream: version 3 of the protocol has a map."""
+    """The result of XREAD for one stream: version 3 of the protocol has a map."""
     is_resp3 = client.connection_pool.connection_kwargs.get("protocol") in (3, "3")
     return {b"s": [entries]} if is_resp3 else [[b"s", entries]]
 

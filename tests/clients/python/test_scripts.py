@@ -1,4 +1,4 @@
-"""Scripts that clients send, with redis-py and what is built on it."""
+"""Scripts that clients send, with redis-py and libraries built on it."""
 
 import threading
 
@@ -33,7 +33,7 @@ def test_a_failed_script_leaves_nothing(client):
 
 
 def test_locks_are_taken_extended_and_given_back(client):
-    """A lock is taken by SET NX, and everything else about it is a script."""
+    """SET NX takes a lock, and everything else about it is a script."""
     lock = client.lock("lock", timeout=60)
     assert lock.acquire(blocking=False)
     other = client.lock("lock", timeout=60)

@@ -1,4 +1,4 @@
-"""redis-cli and redis-benchmark, as they come from the distribution."""
+"""redis-cli and redis-benchmark, as the distribution packages them."""
 
 import re
 import subprocess
@@ -85,7 +85,7 @@ def test_it_finds_the_largest(cli, option):
 
 
 def refused(server, *arguments):
-    """What redis-cli says when it is told no."""
+    """What redis-cli prints when a command is refused."""
     command = ["redis-cli", "-p", str(server.port), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode != 0, done.stdout
@@ -121,7 +121,7 @@ def test_redis_benchmark_runs_all_that_it_has(server):
     assert "ERR" not in done.stdout + done.stderr
 
 
-# What the Prometheus exporter for Redis makes metrics of, as far as it means something here.
+# The fields that Prometheus' exporter for Redis turns into metrics, if they apply here.
 EXPORTED = """
 aof_enabled aof_rewrite_in_progress blocked_clients connected_clients connected_slaves loading master_repl_offset maxmemory
 process_id pubsub_channels pubsub_patterns rdb_bgsave_in_progress rdb_changes_since_last_save total_commands_processed
@@ -131,7 +131,7 @@ NAMED = "role redis_version redis_mode os maxmemory_policy tcp_port run_id".spli
 
 
 def test_an_exporter_finds_its_fields(server, cli):
-    """What redis_exporter asks for: INFO ALL, CONFIG GET *, SLOWLOG and LATENCY."""
+    """The requests of redis_exporter: INFO ALL, CONFIG GET *, SLOWLOG and LATENCY."""
     fill(cli)
     fields = dict(line.split(":", 1) for line in cli("info", "all").splitlines() if ":" in line)
     for name in EXPORTED.split():

@@ -1,10 +1,10 @@
--- Loop patterns over a dictionary. A comment that begins with an at sign stands for the statements of that name in the file of a system, which find
--- their key in `key` and add to `sum` what can be seen of what they do. So all systems run the same loops, and none of them pays for
--- a function that would hide what it calls.
+-- Loop patterns over a dictionary. A comment that begins with an at sign is replaced by the statements of that name in the file of a system. They
+-- find their key in `key`, and add to `sum` what can be seen of their effects. So all systems run the same loops, and none of them pays for a
+-- function that would wrap its calls.
 
 local state
 
--- Numbers in no order, the same in every language: the minimal standard generator of Park and Miller.
+-- Pseudo-random numbers, the same in every language: the minimal standard generator of Park and Miller.
 local function draw(n)
   state = state * 16807 % 2147483647
   return state % n
@@ -66,8 +66,8 @@ local function wicked(db, n, iterations)
     elseif action == 7 then
       --@ extend
     elseif action == 8 then
-      -- Behind the last record it begins again. What a cursor meets when others delete under it differs from system to
-      -- system, so it is no part of the sum.
+      -- After the last record it starts again. What a cursor meets when records are deleted under
+      -- it differs between systems, so it is not part of the sum.
       --@ walk
     else
       --@ get
@@ -76,7 +76,7 @@ local function wicked(db, n, iterations)
   return sum
 end
 
--- A pattern by its name.
+-- Runs a pattern by its name.
 local function run(db, pattern, n)
   local iterations = pattern:match("^wicked(%d)$")
   if iterations then

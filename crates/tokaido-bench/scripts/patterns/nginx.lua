@@ -1,5 +1,5 @@
 --@ before
--- The loop patterns as a handler over a dictionary of nginx, which answers GET /bench/ngx/patterns?PATTERN,KEYS and empties it for "clear".
+-- The loop patterns as a handler over an nginx dictionary, which answers GET /bench/ngx/patterns?PATTERN,KEYS and empties it for "clear".
 --@ put
 db:set(key, key)
 --@ add

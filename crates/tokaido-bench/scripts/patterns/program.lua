@@ -1,4 +1,4 @@
--- What a program does with the loop patterns: once with few keys, so that they are compiled, and then with all, timed.
+-- The loop patterns as a program: run once with few keys, so that they are compiled, and then with all keys, timed.
 run(fresh(), arg[1], 2000)
 local db = fresh()
 collectgarbage()

@@ -19,7 +19,7 @@ repeat
   for i = 1, #keys do sum = sum + #keys[i] + #values[i] end
 until cursor == "0"
 --@ scan_back
--- There is no order, so the other way is the same way.
+-- Keys have no order, so both directions are the same.
 repeat
   local page = call("SCAN", cursor, "COUNT", 1000)
   cursor = page[1]

@@ -1,5 +1,5 @@
 --@ before
--- The loop patterns over a table of Lua: no store at all.
+-- The loop patterns over a Lua table: no store at all.
 local arg = { ... }
 local function fresh()
   return {}

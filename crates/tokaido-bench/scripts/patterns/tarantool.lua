@@ -59,5 +59,5 @@ local function run(db, pattern, n)
   box.commit()
   return sum
 end
--- It would go on to serve.
+-- Otherwise it would go on to serve.
 local quit = os.exit

@@ -15,7 +15,7 @@ local function fib(n)
   return fib(n - 1) + fib(n - 2)
 end
 
--- The result, and the seconds of the processor that it takes.
+-- The result, and the processor seconds that it takes.
 bench.timed_fib = tokaido.read(function(_, n)
   n = tonumber(n) or 37
   local start = os.clock()
@@ -23,7 +23,7 @@ bench.timed_fib = tokaido.read(function(_, n)
   return result .. " " .. os.clock() - start
 end)
 
--- Seconds of the processor for so many gets of a value of 64 bytes.
+-- Processor seconds for this many gets of a value of 64 bytes.
 bench.timed_gets = tokaido.write(function(tx, count)
   local main = tx.main
   main:put("a", ("x"):rep(64))

@@ -1,9 +1,9 @@
-# The procedures and routes of Ruby that `tokaido bench suite` calls, beside those of bench.lua.
+# The Ruby procedures and routes that `tokaido bench suite` calls, besides those of bench.lua.
 
 class BenchRuby < Tokaido::Procedures
   get("/bench/ruby/hello") { |tx, req, res| "hello, world\n" }
 
-  # Seconds for so many gets of a value of 64 bytes.
+  # The seconds that this many gets of a value of 64 bytes take.
   write def timed_gets(tx, count)
     count = count.to_i
     db = tx[:main]

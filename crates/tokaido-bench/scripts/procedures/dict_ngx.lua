@@ -1,6 +1,6 @@
 -- dialect: ngx
 -- route: GET /bench/ngx/dict
--- Seconds of the processor for 10^6 times what the query names, once the loop is warm.
+-- Processor seconds for 10^6 rounds of what the query names, once the loop is warm.
 local dict = ngx.shared.memcached
 local keys = {}
 for i = 1, 1000 do

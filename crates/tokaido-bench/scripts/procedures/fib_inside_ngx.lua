@@ -1,6 +1,6 @@
 -- dialect: ngx
 -- route: GET /bench/ngx/fib_inside
--- A file of the dialect is run for each request, and so makes this function anew.
+-- A file of this dialect runs for each request, so this function is created anew.
 local function fib(n)
   if n < 2 then
     return n

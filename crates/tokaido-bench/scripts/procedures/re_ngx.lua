@@ -1,6 +1,6 @@
 -- dialect: ngx
 -- route: GET /bench/ngx/re
--- Seconds of the processor for so many searches (?count=), in one of the ways below (?way=), once the loop is warm.
+-- Processor seconds for this many searches (?count=), in one of the ways below (?way=), once the loop is warm.
 local find, pattern = ngx.re.find, [[\w+\.]]
 local count = tonumber(ngx.var.arg_count) or 1e7
 
@@ -30,7 +30,7 @@ function ways.string_find(count)
   return found
 end
 
--- What one gets by the obvious way: a single call between two looks at a clock that is read once for each request.
+-- The obvious measurement: a single call between two readings of a clock that is read once for each request.
 if ngx.var.arg_way == "naive" then
   ngx.update_time()
   local start = ngx.now()

@@ -1,41 +1,41 @@
-//! The method: a cold call, warm-up until the compiler has nothing more to do, then samples with the JIT on and off, of
-//! the function and of an empty one, in turn.
+//! The method: a cold call, warm-up until the compiler has nothing more to do, then samples of the
+//! function and of an empty one, in turn, with the JIT on and off.
 
 use std::time::{Duration, Instant};
 
 use super::{Sample, Subject, TraceEvent, Traces, sample};
 use crate::{machine, statistics::Summary, timing};
 
-/// How long a sample lasts at least: a turn of the scheduler in the middle of it is then seen as what it is, a stray.
+/// Minimum duration of a sample: if the thread is descheduled in the middle of one, it shows as an outlier.
 const SAMPLE_MIN: Duration = Duration::from_millis(10);
 
-/// Rounds of the warm-up after which there is nothing more to come if none of them brought a new trace.
+/// Number of consecutive warm-up rounds without a new trace after which the warm-up ends.
 const QUIET_ROUNDS: usize = 3;
 
-/// Samples of each kind, at least and at most.
+/// Minimum and maximum number of samples of each kind.
 const ROUNDS_MIN: usize = 5;
 const ROUNDS_MAX: usize = 101;
 
-/// Samples of the way that does not collect garbage.
+/// Number of samples of the variant that does not collect garbage.
 const UNCOLLECTED_ROUNDS: usize = 5;
 
-/// What a measurement may take.
+/// The time that a measurement may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// For samples. A function that takes long gets a few samples nevertheless.
+    /// For samples. A slow function gets a few samples nevertheless.
     pub samples: Duration,
-    /// For the warm-up. One that is not over then is said not to have ended.
+    /// For the warm-up. If it is not over by then, it is reported as unfinished.
     pub warm_up: Duration,
-    /// Whether the ways that mislead are taken as well.
+    /// Whether the misleading measurements are taken as well.
     pub naive: bool,
 }
 
-/// What came of a measurement.
+/// The result of a measurement.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// The grain of the clock.
+    /// The resolution of the clock.
     pub grain: Duration,
-    /// How it got warm.
+    /// The warm-up.
     pub warm_up: WarmUp,
     /// With the JIT on.
     pub compiled: Side,
@@ -43,9 +43,9 @@ pub struct Measurement {
     pub interpreted: Side,
     /// What the compiler did, from the first call to the last.
     pub traces: Traces,
-    /// The part of the time in which the processor was taken away for others; `None` where the kernel does not say.
+    /// The fraction of the time in which other threads had the processor; `None` if the kernel does not say.
     pub waited: Option<f64>,
-    /// What the ways that mislead say.
+    /// The results of the misleading measurements.
     pub naive: Option<Naive>,
 }
 
@@ -54,9 +54,9 @@ pub struct Measurement {
 pub struct WarmUp {
     /// The time of a call in each round, in ns.
     pub rounds: Vec<f64>,
-    /// Calls in all.
+    /// Total number of calls.
     pub calls: u64,
-    /// Whether it ended because no new trace came.
+    /// Whether it ended because no new traces appeared.
     pub is_stable: bool,
 }
 
@@ -67,20 +67,20 @@ pub struct Side {
     pub call: Summary,
     /// The same, sample by sample.
     pub samples: Vec<f64>,
-    /// The time of a turn of the loop around an empty function, in ns.
+    /// The time of one iteration of the loop around an empty function, in ns.
     pub turn: Summary,
     /// Calls in a sample.
     pub count: u64,
 }
 
-/// What ways that mislead say of the same function with the JIT on, in ns.
+/// Misleading measurements of the same function with the JIT on, in ns.
 #[derive(Clone, Copy, Debug)]
 pub struct Naive {
-    /// The first call of all.
+    /// The very first call.
     pub cold_call: f64,
-    /// The median without a collection of garbage before a sample: it pays for what came before, too.
+    /// The median without a garbage collection before each sample: it also pays for earlier garbage.
     pub uncollected: f64,
-    /// A process that makes one call, from its start to its end; for whoever can start one to fill in.
+    /// A process that makes one call, from start to exit; filled in by a caller that can start one.
     pub process: Option<f64>,
 }
 
@@ -112,7 +112,7 @@ pub fn measure<S: Subject>(
         let sample = Sample { is_empty: is_empty(index), count, before: 0 };
         subject.sample(sample).map(|took| ns(took) / count as f64)
     };
-    // The first round tells how many of them there is time for; it does not count.
+    // The first round tells how many rounds there is time for; it is discarded.
     for index in 0..counts.len() {
         take(index)?;
     }
@@ -143,7 +143,7 @@ pub fn measure<S: Subject>(
     })
 }
 
-/// The subjects that take turns: function and empty function with the JIT on, the same with it off.
+/// The subjects in turn: function and empty function with the JIT on, then both with it off.
 fn is_compiled(index: usize) -> bool {
     index < 2
 }
@@ -178,7 +178,7 @@ fn warm_up<S: Subject>(
         if began.elapsed() >= time_max && !warm_up.rounds.is_empty() {
             return Ok(warm_up);
         }
-        // Anew in each round, for what is compiled by and by becomes faster.
+        // Anew in each round, since the function becomes faster as more of it is compiled.
         let count = sample::count(subject, false, length)?;
         let took = subject.sample(Sample { is_empty: false, count, before: 0 })?;
         warm_up.calls += count;
@@ -191,7 +191,7 @@ fn warm_up<S: Subject>(
     Ok(warm_up)
 }
 
-/// Samples behind the garbage of others, with nothing subtracted.
+/// Samples taken after garbage from earlier calls, with nothing subtracted.
 fn uncollected<S: Subject>(subject: &mut S, count: u64) -> Result<f64, S::Error> {
     let mut samples = Vec::with_capacity(UNCOLLECTED_ROUNDS);
     for _ in 0..UNCOLLECTED_ROUNDS {
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use crate::lua::TraceOutcome;
 
-    /// Takes 100 ns for a call with the loop, of which the loop is 40, and compiles something in its first samples.
+    /// Takes 100 ns for a call including the loop, whose share is 40 ns, and compiles something in its first samples.
     struct Steady {
         news: usize,
         fails: bool,

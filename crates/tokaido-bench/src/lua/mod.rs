@@ -1,8 +1,8 @@
-//! The time of a function of Lua, by a method that does not mislead.
+//! The time of a Lua function, by a method that does not mislead.
 //!
-//! [`Subject`] is the seam: whoever has a virtual machine lends it, so this crate needs none. [`measure`] warms up,
-//! finds out how many calls a sample takes, and takes samples with the JIT on and off in turn. [`Traces`] is what the
-//! compiler did meanwhile, and [`Report`] says it all to a person or to a program.
+//! [`Subject`] is the interface: the caller supplies a virtual machine, so this crate needs none. [`measure`] warms
+//! up, determines how many calls a sample takes, and takes samples with the JIT on and off in turn. [`Traces`] is
+//! what the compiler did meanwhile, and [`Report`] presents everything to a person or a program.
 
 mod method;
 mod report;

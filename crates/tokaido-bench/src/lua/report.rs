@@ -1,4 +1,4 @@
-//! What was measured, for a person and for programs.
+//! A measurement's results, for people and programs.
 
 use std::fmt::{self, Write as _};
 
@@ -7,29 +7,29 @@ use serde_json::{Value, json};
 use super::{Measurement, Naive, Side, Warning};
 use crate::{machine::Machine, statistics::Summary, units};
 
-/// Rounds of the warm-up whose times are printed.
+/// Warm-up rounds whose times are printed.
 const ROUNDS_SHOWN: usize = 6;
 
-/// Places that were not compiled, that are printed.
+/// Places that were not compiled and are printed.
 const PROBLEMS_SHOWN: usize = 20;
 
 /// A measurement with its circumstances. It displays as a table.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What the code is called.
+    /// The name of the code.
     pub name: String,
-    /// The dialect that it is written in.
+    /// Its dialect.
     pub dialect: String,
     /// What it was measured on.
     pub machine: Machine,
-    /// The figures.
+    /// The results.
     pub measured: Measurement,
     /// Reasons to doubt them.
     pub warnings: Vec<Warning>,
 }
 
 impl Report {
-    /// The same as one object of JSON. Times are in nanoseconds.
+    /// The report as one JSON object. Times are in nanoseconds.
     #[must_use]
     pub fn json(&self) -> Value {
         let measured = &self.measured;

@@ -1,26 +1,26 @@
-//! How many calls a sample takes: so many that neither the grain of the clock nor what stands around the loop is more
-//! than a hundredth of it.
+//! How many calls a sample takes: so many that the clock's resolution and the overhead around the
+//! loop are each at most a hundredth of it.
 
 use std::time::Duration;
 
 use super::{Sample, Subject};
 
-/// What a sample lasts at least, as a multiple of what it cannot see or has not to do with the calls.
+/// The minimum duration of a sample, as a multiple of the clock's resolution and of the overhead around the calls.
 const PRECISION: u32 = 100;
 
-/// Maximum number of calls of one sample: what is optimised away would never end.
+/// Maximum number of calls of one sample: calls that are optimised away would never end.
 const COUNT_MAX: u64 = 1 << 40;
 
-/// Samples without a call, the median of which is what stands around the loop.
+/// Samples without a call, whose median is the overhead around the loop.
 const ENTRIES: usize = 11;
 
-/// By how much the number of calls grows at most from one try to the next.
+/// The most by which the number of calls may grow from one attempt to the next.
 const GROWTH_MAX: f64 = 10.0;
 
-/// What a sample aims at beyond the least that it has to last, so that few tries are needed.
+/// How far beyond its minimum duration a sample aims, so that few attempts are needed.
 const MARGIN: f64 = 1.2;
 
-/// What a sample must last, which is at least `wanted`.
+/// The minimum duration of a sample, which is at least `wanted`.
 pub(super) fn length_min<S: Subject>(
     subject: &mut S,
     wanted: Duration,
@@ -34,10 +34,10 @@ pub(super) fn length_min<S: Subject>(
     Ok(wanted.max((entries[ENTRIES / 2] + grain) * PRECISION))
 }
 
-/// What lasts longer than this is no stray of a busy machine.
+/// Anything longer than this is not an outlier of a busy machine.
 const STRAY_MAX: Duration = Duration::from_millis(500);
 
-/// How many calls last `length` or longer.
+/// The number of calls that last `length` or longer.
 pub(super) fn count<S: Subject>(
     subject: &mut S,
     is_empty: bool,
@@ -48,7 +48,7 @@ pub(super) fn count<S: Subject>(
         let sample = Sample { is_empty, count, before: 0 };
         let mut took = subject.sample(sample)?;
         if took >= length && took < STRAY_MAX {
-            // It may have been somebody else's time.
+            // Other threads may have had the processor.
             took = took.min(subject.sample(sample)?);
         }
         if took >= length || count >= COUNT_MAX {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::lua::TraceEvent;
 
-    /// Takes 100 ns for a call and 2 us around them; somebody else has the processor in the first sample.
+    /// Takes 100 ns per call and 2 us around them; another thread has the processor in the first sample.
     #[derive(Default)]
     struct Steady {
         has_strayed: bool,

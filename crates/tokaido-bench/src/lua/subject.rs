@@ -1,30 +1,30 @@
-//! What is lent to be measured: a function in a virtual machine.
+//! The subject of a measurement: a function in a virtual machine.
 
 use std::time::Duration;
 
-/// A virtual machine with a function that is to be timed.
+/// A virtual machine with a function to be timed.
 pub trait Subject {
-    /// Why a sample failed.
+    /// The error of a failed sample.
     type Error;
 
-    /// Takes a sample, after a full collection of garbage; gives the time of all of its calls together.
+    /// Takes a sample, after a full garbage collection. Returns the total time of its calls.
     ///
     /// # Errors
     /// If the function raises.
     fn sample(&mut self, sample: Sample) -> Result<Duration, Self::Error>;
 
-    /// What the compiler has done since this was last asked for.
+    /// What the compiler has done since the last call of this method.
     fn take_trace_events(&mut self) -> Vec<TraceEvent>;
 }
 
-/// One sample: how many calls, and what comes before.
+/// One sample: how many calls, and what precedes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Whether an empty function is called in the place of the one that is measured: what the loop itself takes.
+    /// Whether to call an empty function instead of the measured one, to time the loop itself.
     pub is_empty: bool,
-    /// Calls that are timed.
+    /// Number of timed calls.
     pub count: u64,
-    /// Calls just before them that are not, whose garbage is left lying about.
+    /// Number of untimed calls just before them, whose garbage is not collected.
     pub before: u64,
 }
 
@@ -33,27 +33,27 @@ pub struct Sample {
 pub struct TraceEvent {
     /// Where the trace began, as `file:line`.
     pub start: String,
-    /// What became of it.
+    /// The outcome.
     pub what: TraceOutcome,
 }
 
-/// What became of a trace.
+/// The outcome of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceOutcome {
-    /// It is machine code; its end is linked to what LuaJIT calls this.
+    /// It was compiled to machine code, and its end is linked like this.
     Compiled {
         /// LuaJIT's name of the link: `loop`, `root`, `interpreter`, …
         link: String,
     },
-    /// It was given up.
+    /// It was aborted.
     Aborted {
         /// At this `file:line`.
         place: String,
         /// And for this reason.
         reason: String,
     },
-    /// It begins behind a call of a function that cannot be compiled.
+    /// It begins after a call of a function that cannot be compiled.
     Stitched,
-    /// All machine code was thrown away.
+    /// All machine code was discarded.
     Flushed,
 }

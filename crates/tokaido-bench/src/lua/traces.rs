@@ -1,20 +1,20 @@
-//! What the compiler has made of a function: how many traces, and what it could not compile.
+//! What the compiler made of a function: the number of traces, and what it could not compile.
 
 use std::collections::BTreeMap;
 
 use super::{TraceEvent, TraceOutcome};
 
-/// What the end of a trace is linked to when it goes on in the interpreter.
+/// The link of a trace that continues in the interpreter.
 const INTERPRETER: &str = "interpreter";
 
-/// The compiler's events, summed up.
+/// A summary of the compiler's events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traces {
-    /// Traces that are machine code.
+    /// Number of traces that became machine code.
     pub compiled: usize,
-    /// How often all machine code was thrown away.
+    /// How often all machine code was discarded.
     pub flushed: usize,
-    /// What was not compiled, or only after it was given up; in the order of their places.
+    /// What was not compiled, or only after failed attempts; ordered by place.
     pub problems: Vec<Problem>,
 }
 
@@ -27,13 +27,13 @@ pub struct Problem {
     pub reason: String,
     /// How often.
     pub times: usize,
-    /// Whether a trace that begins at the same place was compiled at last. So it is with a loop that has to wait for one
-    /// inside of it.
+    /// Whether a trace that begins at the same place was compiled in the end. This happens with a
+    /// loop that has to wait for one inside it.
     pub is_overcome: bool,
 }
 
 impl Traces {
-    /// Sums up events, which are in the order in which they happened.
+    /// Summarises events, which are in chronological order.
     #[must_use]
     pub fn of(events: &[TraceEvent]) -> Self {
         let mut traces = Self::default();
@@ -65,14 +65,14 @@ impl Traces {
         traces
     }
 
-    /// What was not compiled to the end.
+    /// What was never compiled.
     pub fn lasting(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().filter(|problem| !problem.is_overcome)
     }
 }
 
 impl Problem {
-    /// One that shows in the events at `indexes`.
+    /// A problem that appears in the events at `indexes`.
     fn of((place, reason): (String, String), indexes: &[usize], events: &[TraceEvent]) -> Self {
         let is_overcome = |&index: &usize| {
             let TraceOutcome::Aborted { .. } = events[index].what else { return false };

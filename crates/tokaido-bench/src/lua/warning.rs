@@ -1,48 +1,48 @@
-//! What makes a figure doubtful.
+//! Reasons to doubt a result.
 
 use std::fmt;
 
 use super::Measurement;
 use crate::{machine::Machine, units};
 
-/// Spread of the samples from which on the machine counts as noisy.
+/// Spread of the samples above which the machine counts as noisy.
 const SPREAD_MAX: f64 = 0.1;
 
-/// Part of the time for which others may have had the processor.
+/// Fraction of the time for which others may have had the processor.
 const WAITED_MAX: f64 = 0.02;
 
-/// A call that takes less than this part of a turn of the loop cannot be told from none.
+/// A call that takes less than this fraction of a loop iteration is as good as none.
 const TURN_PART_MIN: f64 = 0.25;
 
-/// A reason to doubt a figure.
+/// A reason to doubt a result.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Warning {
-    /// The clock of the processor goes up and down.
+    /// The processor's clock frequency varies.
     Governor(String),
-    /// The samples scatter: the distance of the quartiles as a part of the median.
+    /// The samples scatter: the interquartile range as a fraction of the median.
     Scattered(f64),
-    /// Others had the processor for this part of the time.
+    /// Others had the processor for this fraction of the time.
     Waited(f64),
     /// With the JIT on, the function takes no longer than an empty one.
     OptimisedAway,
     /// The compiler still made new traces when the warm-up ended.
     Unstable,
-    /// All machine code was thrown away, so often.
+    /// All machine code was discarded this many times.
     Flushed(usize),
     /// The program was built without optimisation.
     DebugBuild,
 }
 
 impl Warning {
-    /// Looks for all of them.
+    /// Checks for all of them.
     #[must_use]
     pub fn all(measured: &Measurement, machine: &Machine) -> Vec<Self> {
         let compiled = &measured.compiled;
-        // By the least samples, which a busy machine changes least.
+        // Uses the shortest samples, which a busy machine affects least.
         let least = compiled.call.min + compiled.turn.median - compiled.turn.min;
         let is_gone = least < compiled.turn.min * TURN_PART_MIN;
-        // Beside the loop, since what is left of next to nothing scatters by any factor.
+        // Relative to the loop as well, since the remainder may be close to zero.
         let scatter = |side: &super::Side| {
             (side.call.quartile_high - side.call.quartile_low)
                 / (side.call.median + side.turn.median)

@@ -1,4 +1,4 @@
-//! What the generator can do at most: it talks to a server of its own that does next to nothing.
+//! The generator's maximum: it talks to a server of its own that does next to nothing.
 
 use std::{
     io::{self, Read, Write},
@@ -18,26 +18,26 @@ use super::{
     socket::Address,
 };
 
-/// How long it is measured.
+/// How long the measurement takes.
 const TIME: Duration = Duration::from_millis(500);
 const WARM_UP: Duration = Duration::from_millis(200);
 
-/// How often the server looks whether to end.
+/// How often the server checks whether to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Bytes that it reads at once.
+/// Size of the server's read buffer.
 const READ_LEN: usize = 64 << 10;
 
-/// What the generator can do at most, with these connections, pipelines and requests.
+/// The generator's maximum with these connections, pipelines and requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ceiling {
-    /// Requests a second of one thread that has a core for itself.
+    /// Requests per second of one thread that has a core to itself.
     pub per_thread: f64,
-    /// Of all threads of the load.
+    /// Requests per second of all threads of the load.
     pub rate: f64,
 }
 
-/// The requests of a protocol, each of which comes back as it is.
+/// The requests of a protocol, each of which comes back unchanged.
 struct Echo(Box<dyn Codec>);
 
 impl Codec for Echo {
@@ -50,8 +50,8 @@ impl Codec for Echo {
     }
 }
 
-/// Measures it, in a second: in a closed loop, by the processor's time that a request takes the generator, so that it
-/// does not matter whether the server has a core for itself.
+/// Measures the maximum, in under a second. It runs a closed loop and counts the generator's
+/// processor time per request, so that it does not matter whether the server has a core to itself.
 ///
 /// # Errors
 /// See [`LoadError`].
@@ -76,13 +76,13 @@ pub fn measure(load: &Load, stop: &AtomicBool) -> Result<Ceiling, LoadError> {
         outcome
     })?;
     let threads = load.threads as f64;
-    // Where the kernel does not say how long a thread ran, it is taken to have run all the time.
+    // If the kernel does not say how long a thread ran, assume that it ran all the time.
     let ran = if outcome.ran > 0.0 { outcome.ran } else { 1.0 };
     let per_thread = outcome.rate / threads / ran;
     Ok(Ceiling { per_thread, rate: per_thread * threads })
 }
 
-/// Sends back what comes, until it is over. What goes wrong with a connection, its client sees.
+/// Sends back what arrives until `is_over`. The client notices any error of a connection.
 fn echo(listener: &TcpListener, is_over: &AtomicBool) -> io::Result<()> {
     const LISTENER: Token = Token(usize::MAX);
     listener.set_nonblocking(true)?;
@@ -112,7 +112,7 @@ fn echo(listener: &TcpListener, is_over: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads and writes until the socket has no more, or takes no more.
+/// Reads and writes until the socket would block.
 fn send_back(stream: &mut TcpStream, pending: &mut Vec<u8>, buffer: &mut [u8]) -> io::Result<()> {
     loop {
         while !pending.is_empty() {

@@ -1,4 +1,4 @@
-//! A command of Redis' protocol that a user has written, with places for what changes from one request to the next.
+//! A user's own command in the Redis protocol, with placeholders for what changes from one request to the next.
 
 use std::{fmt, str::FromStr};
 
@@ -7,12 +7,12 @@ use tokaido_wire::resp::encode_command;
 /// Maximum number of words.
 const WORDS_MAX: usize = 10_000;
 
-/// The places, as they are written.
+/// The placeholders.
 const KEY: &str = "{key}";
 const VALUE: &str = "{value}";
 const RANDOM: &str = "{random}";
 
-/// Words, with places for a key, a value and a random number.
+/// Words with placeholders for a key, a value and a random number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     text: String,
@@ -29,7 +29,7 @@ enum Piece {
     Random,
 }
 
-/// A text that is no command.
+/// The text is not a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a command is words with spaces between them, {WORDS_MAX} at most, such as ZADD board {RANDOM} {KEY}; {KEY}, {VALUE} \
@@ -76,12 +76,12 @@ impl fmt::Display for Command {
 }
 
 impl Command {
-    /// Whether a value has a place in it.
+    /// Whether there is a placeholder for a value.
     pub(super) fn has_value(&self) -> bool {
         self.has_value
     }
 
-    /// Appends a request. `words` is room that is used again for the next one.
+    /// Appends a request. `words` is a buffer that is reused for the next one.
     pub(super) fn encode(
         &self,
         key: &[u8],

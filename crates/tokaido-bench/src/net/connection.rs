@@ -12,7 +12,7 @@ use super::{
     socket::{Address, Socket},
 };
 
-/// A request whose answer has yet to come. Times are in ns since the worker began.
+/// A request that waits for its answer. Times are in ns since the worker began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InFlight {
     pub(super) due: u64,
@@ -26,20 +26,20 @@ pub(super) struct Connection {
     written: usize,
     input: Vec<u8>,
     pub(super) in_flight: VecDeque<InFlight>,
-    /// Whether it is in the list of those with room.
+    /// Whether it is in the list of connections with room.
     pub(super) is_listed: bool,
-    /// Whether it had the one request that it is for, and whether the server has closed it since.
+    /// Whether its only request has been sent, and whether the server has closed it since.
     pub(super) is_used: bool,
     pub(super) is_closed: bool,
 }
 
 impl Connection {
-    /// Connects, and waits for the replies to what a connection begins with.
+    /// Connects, and waits for the replies to the initial requests.
     pub(super) fn open(address: &Address, codec: &dyn Codec) -> Result<Self, LoadError> {
         Self::open_used(address, codec, &[])
     }
 
-    /// The same, and sends these requests, one after the other, and waits for the answer to each.
+    /// The same, and then sends these requests one by one, waiting for the answer to each.
     pub(super) fn open_used(
         address: &Address,
         codec: &dyn Codec,
@@ -63,12 +63,12 @@ impl Connection {
         })
     }
 
-    /// Where requests are appended.
+    /// The buffer to which requests are appended.
     pub(super) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
-    /// Writes as much as the socket takes; gives the number of bytes.
+    /// Writes as much as the socket accepts, and returns the number of bytes.
     pub(super) fn write(&mut self) -> io::Result<u64> {
         let before = self.written;
         while self.written < self.out.len() {
@@ -88,8 +88,8 @@ impl Connection {
         Ok(len as u64)
     }
 
-    /// Reads once what there is, by way of `buffer`; gives its length. Less than the buffer is long means that there is
-    /// nothing more for now.
+    /// Reads once, through `buffer`, and returns the number of bytes. If they do not fill the
+    /// buffer, there is nothing more for now.
     pub(super) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -115,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// Takes the answers that are there as a whole, in the order of their requests.
+    /// Takes the answers that are complete, in the order of their requests.
     pub(super) fn answers(
         &mut self,
         codec: &dyn Codec,
@@ -135,7 +135,7 @@ impl Connection {
     }
 }
 
-/// Connects, and waits for the replies to what a connection begins with.
+/// Connects, and waits for the replies to the initial requests.
 pub(super) fn greeted(address: &Address, codec: &dyn Codec) -> Result<Socket, LoadError> {
     let connected = Socket::connect(address);
     let mut socket =

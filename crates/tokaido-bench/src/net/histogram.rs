@@ -6,13 +6,13 @@ use hdrhistogram::Histogram;
 
 use super::operation::{Answer, Kind};
 
-/// Longest time that a histogram tells from longer ones.
+/// Longest time that a histogram can represent.
 const LATENCY_MAX: Duration = Duration::from_secs(3600);
 
-/// Digits of a time that it keeps.
+/// Significant digits that it keeps.
 const DIGITS: u8 = 3;
 
-/// Times of requests.
+/// Latencies of requests.
 #[derive(Clone, Debug)]
 pub struct Latency(Histogram<u64>);
 
@@ -36,19 +36,19 @@ impl Latency {
         self.0.reset();
     }
 
-    /// How many times there are.
+    /// The number of recorded times.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.len()
     }
 
-    /// The time, in ns, that the part `quantile` of the requests took at most; 0 without requests.
+    /// The time in ns within which the fraction `quantile` of the requests completed; 0 without requests.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> u64 {
         self.0.value_at_quantile(quantile)
     }
 
-    /// The longest one, in ns.
+    /// The longest time, in ns.
     #[must_use]
     pub fn max(&self) -> u64 {
         self.0.max()
@@ -61,20 +61,20 @@ impl Latency {
     }
 }
 
-/// What became of requests.
+/// The outcomes of requests.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// From the time at which a request was due to its answer. In a closed loop it is due when it is sent.
+    /// From the time a request was due to its answer. In a closed loop it is due when it is sent.
     pub response: Latency,
-    /// From its sending to its answer: what a generator says that does not know when requests were due.
+    /// From sending to the answer, as a generator reports it that ignores when requests were due.
     pub service: Latency,
-    /// Requests that were answered, of each kind in the order of [`Kind::ALL`].
+    /// Requests that were answered, by kind, in the order of [`Kind::ALL`].
     pub answered: [u64; Kind::ALL.len()],
-    /// Those whose record was not there.
+    /// Requests whose record did not exist.
     pub misses: u64,
-    /// Those that the server refused.
+    /// Requests that the server refused.
     pub refused: u64,
-    /// What it said of the first of them.
+    /// The server's message for the first of them.
     pub refusal: Option<String>,
     /// Bytes sent.
     pub bytes_out: u64,
@@ -83,7 +83,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Requests that were answered.
+    /// Total number of answered requests.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.answered.iter().sum()

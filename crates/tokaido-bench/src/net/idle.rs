@@ -1,4 +1,4 @@
-//! Connections that have been used, and do nothing any longer.
+//! Connections that have been used and are now idle.
 
 use super::{
     connection::Connection,
@@ -11,11 +11,11 @@ use crate::random::Random;
 /// The value that is set.
 const VALUE: &[u8] = b"value";
 
-/// Connections that each have set a record and got it. They are closed with this value.
+/// Connections that have each set and read a record. Dropping this value closes them.
 pub struct Idle(Vec<Connection>);
 
 impl Idle {
-    /// Opens as many as the load has, to its server and by its protocol.
+    /// Opens as many connections as the load has, to its server and with its protocol.
     ///
     /// # Errors
     /// See [`LoadError`].
@@ -35,7 +35,7 @@ impl Idle {
         (0..load.connections).map(open).collect::<Result<_, _>>().map(Self)
     }
 
-    /// How many there are.
+    /// The number of connections.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()

@@ -1,39 +1,39 @@
-//! Which keys are asked for.
+//! Which keys are requested.
 
 use std::{fs, io, path::PathBuf, str::FromStr, sync::Arc};
 
 use crate::random::{Random, Shuffle, Zipf, scatter};
 
-/// What a generated key begins with, and how long it is.
+/// The prefix and the length of a generated key.
 const PREFIX: &[u8] = b"key:";
 const KEY_LEN: usize = 16;
 
-/// Maximum number of generated keys: what the digits have room for.
+/// Maximum number of generated keys, limited by the number of digits.
 pub const KEYS_MAX: u64 = 1_000_000_000_000;
 
-/// Maximum length of a file with keys, in bytes: it is held in memory.
+/// Maximum length of a key file in bytes: it is held in memory.
 const FILE_LEN_MAX: u64 = 1 << 30;
 
-/// The exponent of a Zipf distribution that names none.
+/// The exponent of a Zipf distribution if none is given.
 const EXPONENT_DEFAULT: f64 = 0.99;
 const EXPONENT_MAX: f64 = 10.0;
 
 /// How keys are distributed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Keys {
-    /// Each as often as the others.
+    /// All equally often.
     Uniform,
-    /// Some far more often than others, in proportion to 1 / rank^exponent. Which ones those are is scattered over all.
+    /// Some far more often than others, in proportion to 1 / rank^exponent. The frequent ones are scattered over all.
     Zipf(f64),
-    /// One after the other, again and again.
+    /// In order, over and over.
     Sequential,
-    /// Each once, in an order that is none, again and again.
+    /// Each once, in pseudo-random order, over and over.
     Shuffled,
-    /// The lines of a file, one after the other, again and again.
+    /// The lines of a file, in order, over and over.
     File(PathBuf),
 }
 
-/// Keys cannot be had.
+/// The keys are unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum KeysError {
     /// There is no such distribution.
@@ -42,21 +42,21 @@ pub enum KeysError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A file has no lines.
     #[error("{} has no lines; each one is a key", path.display())]
     Empty {
-        /// Which.
+        /// Its path.
         path: PathBuf,
     },
     /// A file is too long.
     #[error("{} is longer than {FILE_LEN_MAX} bytes; take a part of it", path.display())]
     TooLong {
-        /// Which.
+        /// Its path.
         path: PathBuf,
     },
 }
@@ -84,7 +84,7 @@ impl FromStr for Keys {
     }
 }
 
-/// The lines of a file, without those that are empty.
+/// The lines of a file, without empty ones.
 pub(super) fn lines(path: &PathBuf) -> Result<Vec<Vec<u8>>, KeysError> {
     let failed = |source| KeysError::File { path: path.clone(), source };
     if fs::metadata(path).map_err(failed)?.len() > FILE_LEN_MAX {
@@ -100,13 +100,13 @@ pub(super) fn lines(path: &PathBuf) -> Result<Vec<Vec<u8>>, KeysError> {
     }
 }
 
-/// Where the keys of one thread come from. Threads share what is long.
+/// Where the keys of one thread come from. Threads share large data.
 #[derive(Clone, Debug)]
 pub(super) struct KeySource {
     order: Order,
-    /// What makes no order of a sequence.
+    /// Turns a sequence into a pseudo-random order.
     shuffle: Option<Shuffle>,
-    /// In the place of generated keys.
+    /// Used instead of generated keys.
     lines: Option<Arc<Vec<Vec<u8>>>>,
     count: u64,
 }
@@ -115,7 +115,7 @@ pub(super) struct KeySource {
 enum Order {
     Uniform,
     Zipf(Zipf),
-    /// The next one, and how far it is from there to the one after it: each thread has places of its own.
+    /// The next index, and the step to the one after it: each thread has its own indexes.
     Sequential {
         next: u64,
         step: u64,
@@ -123,7 +123,7 @@ enum Order {
 }
 
 impl KeySource {
-    /// For the first thread of one; `count` is that of generated keys.
+    /// Creates the source of a single thread; `count` is the number of generated keys.
     pub(super) fn new(keys: &Keys, count: u64) -> Result<Self, KeysError> {
         let sequential = Order::Sequential { next: 0, step: 1 };
         let of = |order| Self { order, shuffle: None, lines: None, count };
@@ -140,12 +140,12 @@ impl KeySource {
         })
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The same for one of `threads`.
+    /// The source for one of `threads`.
     pub(super) fn of_thread(&self, thread: usize, threads: usize) -> Self {
         let mut source = self.clone();
         if let Order::Sequential { next, step } = &mut source.order {
@@ -174,7 +174,7 @@ impl KeySource {
     }
 }
 
-/// `key:` and the number with as many zeros before it as there is room for.
+/// `key:` and the number, padded with zeros.
 pub(crate) fn generate(index: u64, key: &mut Vec<u8>) {
     key.extend_from_slice(PREFIX);
     key.resize(KEY_LEN, b'0');

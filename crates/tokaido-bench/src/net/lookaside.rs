@@ -1,4 +1,4 @@
-//! A client that looks into a cache, and sets what it does not find there.
+//! A look-aside cache client: it sets what it does not find in the cache.
 
 use std::io::{Read, Write};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::random::Random;
 
-/// Bytes that are read at once.
+/// Size of the read buffer.
 const READ_LEN: usize = 64 << 10;
 
 /// One connection, whose requests are sent in batches.
@@ -26,7 +26,7 @@ pub struct LookAside {
 }
 
 impl LookAside {
-    /// Connects to the server of a load, by its protocol and with its values.
+    /// Connects to the server of a load, with its protocol and its values.
     ///
     /// # Errors
     /// See [`LoadError`].
@@ -42,7 +42,7 @@ impl LookAside {
         })
     }
 
-    /// Gets these keys, sets those that are not there, and gives how many those were.
+    /// Gets these keys, sets the missing ones, and returns their number.
     ///
     /// # Errors
     /// If the connection breaks, or the server refuses a request or speaks something else.
@@ -58,7 +58,7 @@ impl LookAside {
         Ok(missing.len() as u64)
     }
 
-    /// Sends a request for each key, and gives their answers.
+    /// Sends a request for each key, and returns the answers.
     fn send(&mut self, kind: Kind, keys: &[Vec<u8>]) -> Result<Vec<Answer>, LoadError> {
         let mut out = Vec::new();
         for key in keys {

@@ -1,12 +1,12 @@
-//! A load generator: any number of connections to a server, in a closed loop or at a rate.
+//! A load generator: any number of connections to a server, in a closed loop or at a fixed rate.
 //!
-//! [`Load`] says what is sent, [`run`] sends it, and [`Outcome`] is what came of it: how long requests took, where the
-//! time went ([`Usage`]), and whether server or generator was the limit ([`Verdict`]). `protocol/` has the client's
-//! halves of the protocols, none of which does input or output.
+//! [`Load`] says what is sent, [`run`] sends it, and [`Outcome`] is the result: how long requests
+//! took, where the time went ([`Usage`]), and whether server or generator was the limit
+//! ([`Verdict`]). `protocol/` has the client sides of the protocols, none of which does any I/O.
 //!
-//! In a *closed* loop a connection sends its next requests when the last ones are answered. A server that stalls is
-//! then asked nothing meanwhile, so the stall shows in as many requests as there are connections, and in no percentile.
-//! At a *rate* requests have a time at which they are due, and what they wait for counts, wherever they wait.
+//! In a *closed* loop, a connection sends its next requests when the last ones are answered. A server that stalls then
+//! receives no requests, so the stall shows in as many requests as there are connections, and in no percentile. At a
+//! *rate*, requests are due at certain times, and all their waiting counts, wherever they wait.
 
 mod ceiling;
 mod command;

@@ -1,4 +1,4 @@
-//! What is asked of a server, whatever its protocol: the kinds of operations, and in which parts they are mixed.
+//! What is asked of a server, whatever its protocol: the kinds of operations, and their mix.
 
 use std::{fmt, str::FromStr};
 
@@ -7,7 +7,7 @@ use std::{fmt, str::FromStr};
 pub enum Kind {
     /// Reads a value.
     Get,
-    /// Writes one.
+    /// Writes a value.
     Set,
     /// Removes a record.
     Delete,
@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Get, Self::Set, Self::Delete, Self::Increment];
 
     /// Its name.
@@ -42,50 +42,50 @@ impl fmt::Display for Kind {
 pub(super) struct Operation<'a> {
     pub(super) kind: Kind,
     pub(super) key: &'a [u8],
-    /// Of one that sets.
+    /// The value, if it sets one.
     pub(super) value: &'a [u8],
 }
 
-/// What a server has answered.
+/// A server's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It is done, or there is a value.
+    /// It succeeded, or there is a value.
     Done,
     /// There is no such record.
     Miss,
-    /// It was refused, for the reason that the server gives.
+    /// It was refused, for this reason.
     Refused(String),
 }
 
-/// In which parts the kinds are mixed.
+/// The proportions in which the kinds are mixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mix {
     parts: Vec<(Kind, u32)>,
     total: u32,
 }
 
-/// A text that is no mix.
+/// The text is not a mix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a mix is made of get, set, delete and increment with their parts, as in get=9,set=1")]
 pub struct MixError;
 
-/// Maximum part of a kind.
+/// Maximum proportion of a kind.
 const PART_MAX: u32 = 1_000_000;
 
 impl Mix {
-    /// Nothing but one kind.
+    /// A mix of one kind only.
     #[must_use]
     pub fn only(kind: Kind) -> Self {
         Self { parts: vec![(kind, 1)], total: 1 }
     }
 
-    /// The kinds, with their parts.
+    /// The kinds, with their proportions.
     #[must_use]
     pub fn parts(&self) -> &[(Kind, u32)] {
         &self.parts
     }
 
-    /// The kind at this place of all parts, one after the other: `draw` is any number.
+    /// Picks a kind in proportion to its part: `draw` is any random number.
     pub(super) fn at(&self, draw: u64) -> Kind {
         let mut place = (draw % u64::from(self.total)) as u32;
         for &(kind, part) in &self.parts {

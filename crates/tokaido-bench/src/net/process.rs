@@ -1,4 +1,4 @@
-//! Where the time went: what processes took of the processors and of the disk, and which process a server is.
+//! Where the time went: what processes used of the processors and the disk, and which process a server is.
 
 use std::{
     collections::BTreeSet,
@@ -8,23 +8,23 @@ use std::{
     time::Duration,
 };
 
-/// Ticks a second in `/proc/*/stat`.
+/// Clock ticks per second in `/proc/*/stat`.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// The state of a TCP socket that listens, in `/proc/net/tcp`.
+/// The state of a listening TCP socket in `/proc/net/tcp`.
 const LISTENS: &str = "0A";
 
-/// What a thread had of the processor.
+/// A thread's share of the processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ThreadTime {
     /// Time on a processor.
     pub(super) ran: Duration,
-    /// Time in which it could have run, and others did.
+    /// Time in which it was ready to run while others ran.
     pub(super) waited: Duration,
 }
 
 impl ThreadTime {
-    /// All that this thread has had; zero where the kernel does not say.
+    /// The totals of this thread; zero if the kernel does not say.
     pub(super) fn of_this_thread() -> Self {
         let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         let mut fields = text.split_whitespace().map(|field| field.parse().unwrap_or(0));
@@ -40,24 +40,24 @@ impl ThreadTime {
     }
 }
 
-/// What processes have taken in all.
+/// What processes have used in total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Processor time in their own code.
     pub user: Duration,
-    /// Processor time in the system on their behalf.
+    /// Processor time in the kernel on their behalf.
     pub system: Duration,
-    /// How often they had to wait for something, and others ran.
+    /// Voluntary context switches: they had to wait for something.
     pub switches_voluntary: u64,
-    /// How often others ran though they had more to do.
+    /// Involuntary context switches: they had more to do.
     pub switches_involuntary: u64,
-    /// Bytes that the kernel has charged them with as to be written to disk; `None` where that is not for us to see. Since
+    /// Bytes that the kernel has charged to them as writes to disk; `None` if that is not visible to this process. Since
     /// Linux 6.16 it may charge a large folio for a few bytes of it, so this may be a multiple of what the disk writes.
     pub written: Option<u64>,
 }
 
 impl Usage {
-    /// Of these processes together. One that has ended counts for nothing.
+    /// The total of these processes. One that has ended counts for nothing.
     #[must_use]
     pub fn of(processes: &[u32]) -> Self {
         let mut sum = Self::default();
@@ -67,7 +67,7 @@ impl Usage {
         sum
     }
 
-    /// Of this program.
+    /// The usage of this program.
     #[must_use]
     pub fn of_this_program() -> Self {
         Self::of(&[std::process::id()])
@@ -81,7 +81,7 @@ impl Usage {
         let time = |ticks: u64| Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND);
         let written = number_behind(&read("io"), "write_bytes:");
         let mut usage = Self { user: time(user), system: time(system), written, ..Self::default() };
-        // Switches are counted by thread.
+        // Context switches are counted per thread.
         for thread in fs::read_dir(format!("{directory}/task")).into_iter().flatten().flatten() {
             let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
             let of = |name: &str| number_behind(&status, name).unwrap_or(0);
@@ -102,7 +102,7 @@ impl Usage {
         };
     }
 
-    /// What was taken since an earlier look at the same processes.
+    /// The usage since an earlier look at the same processes.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -126,19 +126,19 @@ impl Usage {
     }
 }
 
-/// User and system time, fields 14 and 15; the second field is a name that may hold spaces and parentheses.
+/// User and system time, fields 14 and 15. The second field is a name that may contain spaces and parentheses.
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(14 - 3);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// The number behind this at the beginning of a line.
+/// The number after `name` at the start of a line.
 fn number_behind(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
-/// The processes of this machine that listen at a TCP port, as far as they are ours to see.
+/// The processes of this machine that listen on a TCP port, as far as they are visible.
 #[must_use]
 pub fn of_port(port: u16) -> Vec<u32> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
@@ -146,7 +146,7 @@ pub fn of_port(port: u16) -> Vec<u32> {
     having(&inodes)
 }
 
-/// The process that listens at a UNIX socket: the kernel tells whoever connects.
+/// The process that listens on a UNIX socket: the kernel tells whoever connects.
 #[must_use]
 pub fn of_unix_socket(path: &Path) -> Vec<u32> {
     let Ok(stream) = UnixStream::connect(path) else { return Vec::new() };
@@ -167,7 +167,7 @@ pub fn of_unix_socket(path: &Path) -> Vec<u32> {
     process.into_iter().collect()
 }
 
-/// The sockets that listen at a port, by a table of the kernel.
+/// The sockets that listen on a port, according to a table of the kernel.
 fn inodes_of_port(table: &str, port: u16) -> Vec<u64> {
     let of_line = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();

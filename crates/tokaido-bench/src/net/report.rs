@@ -1,4 +1,4 @@
-//! What came of a load, for a person and for programs.
+//! The results of a load, for people and programs.
 
 use std::fmt;
 
@@ -24,37 +24,37 @@ const QUANTILES: [(f64, &str, &str); 5] = [
     (0.9999, "99.99 %", "p9999_ns"),
 ];
 
-/// From how late the generator was that is told, as a part of the time that requests took.
+/// How late the generator must be for it to be reported, as a fraction of the time that requests took.
 const LATE_PART_MIN: f64 = 0.1;
 
-/// The part of the time for which others may have had the processor that the generator wanted.
+/// The maximum fraction of the time for which others may have had the processor when the generator wanted it.
 const WAITED_MAX: f64 = 0.05;
 
 /// The names of the columns of [`interval_csv`].
 pub const CSV_HEAD: &str = "second,counts,requests,misses,refused,response_p50_us,response_p99_us,response_max_us,\
                             service_p50_us,service_p99_us,service_max_us";
 
-/// What came of a load, with its circumstances. It displays as a table.
+/// The results of a load, with their circumstances. It displays as a table.
 #[derive(Debug)]
 pub struct Report {
     /// What was sent.
     pub load: Load,
-    /// What came of it.
+    /// The results.
     pub outcome: Outcome,
-    /// What the generator can do at most, if that was measured.
+    /// The generator's maximum, if it was measured.
     pub ceiling: Option<Ceiling>,
     /// What it was measured on.
     pub machine: Machine,
 }
 
 impl Report {
-    /// What set the pace.
+    /// What limited the rate.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         Verdict::of(&self.load, &self.outcome)
     }
 
-    /// The generator's part of the processor time that it and the server took; `None` if the server's is not known.
+    /// The generator's share of the processor time that it and the server used; `None` if the server's is unknown.
     #[must_use]
     pub fn client_share(&self) -> Option<f64> {
         let client = self.outcome.client.processor().as_secs_f64();
@@ -62,7 +62,7 @@ impl Report {
         (both > 0.0).then_some(client / both)
     }
 
-    /// The same as one object of JSON.
+    /// The report as one JSON object.
     #[must_use]
     pub fn json(&self) -> Value {
         let Self { load, outcome, ceiling, machine } = self;
@@ -136,7 +136,7 @@ fn usage_json(usage: &Usage) -> Value {
     })
 }
 
-/// A second as one object of JSON.
+/// A second as one JSON object.
 #[must_use]
 pub fn interval_json(interval: &Interval) -> Value {
     let tally = &interval.tally;
@@ -152,7 +152,7 @@ pub fn interval_json(interval: &Interval) -> Value {
     })
 }
 
-/// A second as a line with commas, in the columns of [`CSV_HEAD`].
+/// A second as a line of CSV, with the columns of [`CSV_HEAD`].
 #[must_use]
 pub fn interval_csv(interval: &Interval) -> String {
     let Tally { response, service, misses, refused, .. } = &interval.tally;

@@ -1,4 +1,4 @@
-//! The requests of one thread, one after the other.
+//! The sequence of requests of one thread.
 
 use super::{
     command::Command,
@@ -15,10 +15,10 @@ pub(super) struct Requests {
     pub(super) keys: KeySource,
     pub(super) values: ValueSource,
     pub(super) mix: Mix,
-    /// In the place of the mix.
+    /// Replaces the mix.
     pub(super) command: Option<Command>,
     pub(super) random: Random,
-    /// Room for a key, and for the words of a command.
+    /// Buffers for a key and for the words of a command.
     pub(super) key: Vec<u8>,
     pub(super) words: Vec<Vec<u8>>,
 }
@@ -34,7 +34,7 @@ impl Requests {
                 let value = if has_value { self.values.next(&mut self.random) } else { &[] };
                 let random = self.random.below(self.keys.count());
                 command.encode(&self.key, value, random, &mut self.words, out);
-                // Its answer is read as that of a get: any that is no error is one.
+                // Its answer is read like a get's: any but an error will do.
                 Kind::Get
             }
             None => self.operation(out),

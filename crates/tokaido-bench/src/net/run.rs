@@ -1,4 +1,4 @@
-//! A load: what is sent to a server, for how long, and what comes of it.
+//! A load: what is sent to a server and for how long, and the results.
 
 use std::{
     collections::BTreeMap,
@@ -31,37 +31,37 @@ use crate::random::Random;
 pub struct Load {
     /// The server.
     pub address: Address,
-    /// What it speaks.
+    /// Its protocol.
     pub protocol: Protocol,
-    /// What the protocol wants to know.
+    /// Options of the protocol.
     pub options: protocol::Options,
-    /// Connections in all.
+    /// Total number of connections.
     pub connections: usize,
-    /// Requests that a connection has under way at once.
+    /// Maximum number of requests in flight on one connection.
     pub pipeline: usize,
-    /// Threads that share the connections; each takes up to a core.
+    /// Threads that share the connections; each uses up to a core.
     pub threads: usize,
-    /// Whether each request has a connection of its own, which the server closes; only over HTTP, and without a pipeline.
+    /// Whether each request has a connection of its own, which the server closes; only over HTTP and without a pipeline.
     pub reconnect: bool,
     /// When requests are sent.
     pub pace: Pace,
-    /// For how long, the warm-up not counted.
+    /// For how long, not counting the warm-up.
     pub time: Duration,
-    /// How many requests, if that is the end.
+    /// Total number of requests, if that ends the load.
     pub requests: Option<u64>,
-    /// What is sent first, and does not count.
+    /// How long requests are sent before they count.
     pub warm_up: Duration,
     /// Which keys.
     pub keys: Keys,
-    /// How many there are, if they are generated.
+    /// The number of keys, if they are generated.
     pub keys_count: u64,
     /// Which values.
     pub values: Values,
     /// Which operations.
     pub mix: Mix,
-    /// What is sent in their place, by the protocol of Redis.
+    /// Sent in place of the operations, in the Redis protocol.
     pub command: Option<Command>,
-    /// What the random numbers begin with.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -70,20 +70,20 @@ pub struct Load {
 pub enum Pace {
     /// A connection sends its next requests when the last ones are answered.
     Closed,
-    /// So many a second in all, at even distances, whatever the server does.
+    /// This many per second in total, at even intervals, whatever the server does.
     Rate(f64),
 }
 
-/// A load came to nothing.
+/// A load failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// No connection came about.
+    /// A connection could not be established.
     #[error("cannot connect to {address}: {source}; is a server running there?")]
     Connect {
         /// The server.
         address: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A connection broke.
@@ -91,7 +91,7 @@ pub enum LoadError {
     Broken {
         /// The server.
         address: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The server closed a connection.
@@ -100,26 +100,26 @@ pub enum LoadError {
         /// The server.
         address: String,
     },
-    /// The server refused what a connection begins with.
+    /// The server refused the initial requests.
     #[error("{address} does not let us in: {message}")]
     Greeting {
         /// The server.
         address: String,
-        /// What it says.
+        /// Its message.
         message: String,
     },
-    /// The server refused a request that a figure cannot do without.
+    /// The server refused a request that the result depends on.
     #[error("{address} refused a request: {message}")]
     Refused {
         /// The server.
         address: String,
-        /// What it says.
+        /// Its message.
         message: String,
     },
-    /// The server speaks something else.
+    /// The server speaks another protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// Keys or values cannot be had.
+    /// Keys or values are unavailable.
     #[error(transparent)]
     Keys(#[from] KeysError),
     /// The protocol lacks an operation of the mix.
@@ -130,26 +130,26 @@ pub enum LoadError {
         /// The operation.
         kind: Kind,
     },
-    /// Another protocol has no such commands.
+    /// Other protocols have no such commands.
     #[error("{protocol} has no commands of words; take resp2 or resp3")]
     NoCommand {
         /// The protocol.
         protocol: Protocol,
     },
-    /// Only HTTP has a way to ask a server to close a connection.
+    /// Only HTTP can ask a server to close a connection.
     #[error(
         "a connection for each request is for http without a pipeline: elsewhere a server does not close connections"
     )]
     Reconnect,
-    /// The system refused something.
+    /// The system refused a call.
     #[error("cannot wait for sockets: {0}")]
     System(io::Error),
 }
 
-/// What a second brought.
+/// The results of one second.
 #[derive(Debug)]
 pub struct Interval {
-    /// Its number, from the beginning of the warm-up.
+    /// Its number, counted from the start of the warm-up.
     pub second: u64,
     /// Whether it began after the warm-up.
     pub counts: bool,
@@ -157,33 +157,33 @@ pub struct Interval {
     pub tally: Tally,
 }
 
-/// What came of a load.
+/// The results of a load.
 #[derive(Debug)]
 pub struct Outcome {
     /// What was answered.
     pub tally: Tally,
-    /// Answers a second, of those that came before the end.
+    /// Answers per second, of those that arrived before the end.
     pub rate: f64,
     /// How long that was.
     pub time: Duration,
-    /// Requests that were due, and not sent since no connection was free.
+    /// Requests that were due but not sent, since no connection was free.
     pub unsent: u64,
-    /// Requests that were sent, and not answered within some seconds after the end.
+    /// Requests that were sent but not answered within some seconds after the end.
     pub unanswered: u64,
     /// By how much the generator itself was late, at a rate.
     pub lateness: Latency,
-    /// What part of the time the generator's threads ran.
+    /// The fraction of the time in which the generator's threads ran.
     pub ran: f64,
-    /// And what part they wanted to run, and others had the processor.
+    /// The fraction in which they were ready to run while others had the processor.
     pub waited: f64,
-    /// What this program took.
+    /// What this program used.
     pub client: Usage,
-    /// What the server took; `None` if it is not a process of this machine that we may look at.
+    /// What the server used; `None` if it is not a process of this machine that is visible to this one.
     pub server: Option<Usage>,
 }
 
 impl Load {
-    /// The same that sets every key once, in a closed loop.
+    /// The same load, but setting every key once, in a closed loop.
     ///
     /// # Errors
     /// If keys come from a file that cannot be read.
@@ -221,7 +221,7 @@ impl Load {
     }
 }
 
-/// Sends a load. `interval` is told of every second, and a raised `stop` ends it early.
+/// Runs a load. It calls `interval` for every second; setting `stop` ends it early.
 ///
 /// # Errors
 /// See [`LoadError`]: the first one of any thread.
@@ -270,7 +270,7 @@ pub(super) fn run_with(
             };
             let order = order(load, began, thread, threads, stop);
             let parts = parts.clone();
-            // Made on its thread: whose time it is tells the kernel by thread.
+            // Created on its own thread, since the kernel counts time per thread.
             workers
                 .push(scope.spawn(move || Worker::new(order, requests, connections, parts)?.run()));
         }
@@ -323,7 +323,7 @@ fn order<'a>(
     }
 }
 
-/// The part of one thread in a number.
+/// One thread's share of a number.
 fn share(number: u64, thread: usize, threads: usize) -> u64 {
     let (thread, threads) = (thread as u64, threads as u64);
     number / threads + u64::from(thread < number % threads)
@@ -333,13 +333,13 @@ fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What was taken between the warm-up and the end: by this program, and by the server.
+/// What this program and the server used between the warm-up and the end.
 struct Measured {
     client: Usage,
     server: Option<Usage>,
 }
 
-/// Hands on what each second brought, and looks at the processes after the warm-up and at the end.
+/// Passes on the results of each second, and looks at the processes after the warm-up and at the end.
 fn watch(
     load: &Load,
     began: Instant,
@@ -382,7 +382,7 @@ fn watch(
     Measured { client: client.since(&client_before), server }
 }
 
-/// As long as any load.
+/// Longer than any load.
 const LONGEST: Duration = Duration::from_secs(366 * 86_400);
 
 fn hand_on(
@@ -407,7 +407,7 @@ fn outcome(load: &Load, all: &[Done], began: Instant, usage: &Measured) -> Outco
     }
     let elapsed = ns(began.elapsed()).saturating_sub(ns(load.warm_up));
     let answered = last_answer.saturating_sub(ns(load.warm_up));
-    // One that was ended by its number, or early, ended with its last answer.
+    // A load that ended by its number of requests, or early, ended with its last answer.
     let is_by_time = load.requests.is_none() && elapsed >= ns(load.time);
     let time = Duration::from_nanos(if is_by_time { ns(load.time) } else { answered });
     let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);

@@ -1,4 +1,4 @@
-//! Where a server is, and a socket to it.
+//! The address of a server, and a socket to it.
 
 use std::{
     fmt,
@@ -13,10 +13,10 @@ use std::{
     time::Duration,
 };
 
-/// What an address of a UNIX socket begins with.
+/// The prefix of a UNIX socket's address.
 const UNIX: &str = "unix:";
 
-/// How long a connection may take to come about.
+/// How long establishing a connection may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The address of a server.
@@ -26,14 +26,14 @@ pub enum Address {
     Tcp {
         /// `HOST:PORT`.
         name: String,
-        /// Where that is.
+        /// The resolved address.
         address: SocketAddr,
     },
     /// A UNIX socket.
     Unix(PathBuf),
 }
 
-/// A text that is no address.
+/// The text is not an address.
 #[derive(Debug, thiserror::Error)]
 #[error("{text:?} is no address of a server: write HOST:PORT, or unix:PATH for a UNIX socket")]
 pub struct AddressError {
@@ -69,7 +69,7 @@ pub(super) enum Socket {
 }
 
 impl Socket {
-    /// Connects, and waits until that is done. Reads and writes wait until [`set_ready`](Self::set_ready).
+    /// Connects, and waits for it. Reads and writes block until [`set_ready`](Self::set_ready).
     pub(super) fn connect(address: &Address) -> io::Result<Self> {
         match address {
             Address::Tcp { address, .. } => {
@@ -86,7 +86,7 @@ impl Socket {
         }
     }
 
-    /// From here on nothing waits.
+    /// From here on no call blocks.
     pub(super) fn set_ready(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.set_nonblocking(true),

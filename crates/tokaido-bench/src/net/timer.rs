@@ -1,4 +1,4 @@
-//! A timer that an event loop can wait for: finer than the milliseconds of its own timeouts.
+//! A timer that an event loop can wait for, finer than the milliseconds of its own timeouts.
 
 use std::{
     io,
@@ -12,18 +12,18 @@ pub(super) struct Timer(OwnedFd);
 impl Timer {
     pub(super) fn new() -> io::Result<Self> {
         let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
-        // SAFETY: has no conditions.
+        // SAFETY: the call has no preconditions.
         let descriptor = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: it was opened above, and nobody else has it.
+        // SAFETY: it was opened above, and has no other owner.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    /// Wakes the event loop in `wait`, once; in place of what was set before.
+    /// Wakes the event loop once, in `wait`; replaces any earlier setting.
     pub(super) fn set(&self, wait: Duration) -> io::Result<()> {
-        // To the kernel, zero is no time at all.
+        // To the kernel, zero means disarming the timer.
         let wait = wait.max(Duration::from_nanos(1));
         let value = libc::timespec {
             tv_sec: wait.as_secs() as libc::time_t,

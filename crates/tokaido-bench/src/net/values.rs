@@ -8,29 +8,29 @@ use crate::random::{Random, Zipf};
 /// Maximum length of a value, in bytes.
 const LEN_MAX: usize = 64 << 20;
 
-/// Beside the longest value, so many random bytes are made, so that values differ.
+/// Number of random bytes beyond the longest value, so that values differ.
 const POOL_LEN: usize = 64 << 10;
 
-/// The bytes of which values are made: 64 of them, so that they look random to what compresses.
+/// The bytes that values consist of: 64 of them, so that they look random to a compressor.
 const ALPHABET: &[u8; 64] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 
-/// The exponent of lengths that follow Zipf.
+/// The exponent of lengths with a Zipf distribution.
 const EXPONENT: f64 = 0.99;
 
-/// How long values are, and what they are.
+/// The lengths and contents of values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Random texts of one length.
     Fixed(usize),
-    /// Random texts from the one length to the other, all lengths alike.
+    /// Random texts whose lengths are uniformly distributed between the two.
     Uniform(usize, usize),
-    /// Random texts from the one length to the other, most of them short.
+    /// Random texts whose lengths are between the two, most of them short.
     Zipf(usize, usize),
-    /// The lines of a file, one after the other, again and again.
+    /// The lines of a file, in order, over and over.
     File(PathBuf),
 }
 
-/// A text that says no values.
+/// The text does not describe values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("values are LENGTH, MIN-MAX, zipf:MIN-MAX, in bytes and up to {LEN_MAX}, or file:PATH")]
 pub struct ValuesError;
@@ -63,11 +63,11 @@ fn length(text: &str) -> Result<usize, ValuesError> {
     length.filter(|length| *length <= LEN_MAX).ok_or(ValuesError)
 }
 
-/// Where the values of one thread come from. Threads share what is long.
+/// Where the values of one thread come from. Threads share large data.
 #[derive(Clone, Debug)]
 pub(super) struct ValueSource {
     lengths: Lengths,
-    /// Random bytes, parts of which are values.
+    /// Random bytes, of which values are slices.
     pool: Arc<Vec<u8>>,
 }
 

@@ -1,28 +1,28 @@
-//! What was the limit: the server, the generator, or the rate that was asked for.
+//! What the limit was: the server, the generator, or the requested rate.
 
 use std::fmt;
 
 use super::run::{Load, Outcome, Pace};
 
-/// The part of the time from which on a generator that runs, or wants to, has no more to give.
+/// The fraction of the time above which a generator that runs, or is ready to, is at its limit.
 const BUSY_MIN: f64 = 0.9;
 
-/// The part of the rate that was asked for from which on it was kept.
+/// The fraction of the requested rate above which it counts as reached.
 const KEPT_MIN: f64 = 0.99;
 
-/// What set the pace.
+/// What limited the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The generator waited for the server: the figure is the server's.
+    /// The generator waited for the server: the result is the server's.
     Server,
-    /// The generator had no more to give: the server can do as much at least, and how much more is not known.
+    /// The generator was at its limit: the server can do at least as much, and how much more is unknown.
     Generator,
-    /// The server kept up with the rate that was asked for.
+    /// The server kept up with the requested rate.
     Rate,
 }
 
 impl Verdict {
-    /// Judges what came of a load.
+    /// Judges the results of a load.
     #[must_use]
     pub fn of(load: &Load, outcome: &Outcome) -> Self {
         let is_busy = outcome.ran + outcome.waited >= BUSY_MIN;
@@ -31,7 +31,7 @@ impl Verdict {
             Pace::Closed => Self::Server,
             Pace::Rate(rate) => {
                 let is_kept = outcome.rate >= rate * KEPT_MIN && outcome.unsent == 0;
-                // If it was late though connections were free, it was not the server that it waited for.
+                // If requests were late though connections were free, it was not the server they waited for.
                 let late = outcome.lateness.quantile(0.99);
                 let is_late = late > outcome.tally.response.quantile(0.99) / 2;
                 match (is_kept, is_busy && is_late) {

@@ -22,37 +22,37 @@ use super::{
     timer::Timer,
 };
 
-/// How long is waited for answers when the time is over.
+/// How long to wait for answers after the time is over.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Below this a wait for the next request is not worth a call of the system.
+/// A shorter wait for the next request is not worth a system call.
 const SPIN_NS: u64 = 10_000;
 
-/// Bytes that are read at once.
+/// Size of the read buffer.
 const READ_LEN: usize = 64 << 10;
 
-/// Events that are taken at once.
+/// Maximum number of events per poll.
 const EVENTS: usize = 1024;
 
-/// Longest wait: then it is looked whether to stop.
+/// Longest wait before checking whether to stop.
 const LOOK_NS: u64 = 100_000_000;
 
 const INTERVAL_NS: u64 = 1_000_000_000;
 
 const TIMER: Token = Token(usize::MAX);
 
-/// What a worker is to do. Times are in ns since `began`.
+/// A worker's instructions. Times are in ns since `began`.
 pub(super) struct Order<'a> {
     pub(super) began: Instant,
     pub(super) address: &'a Address,
     pub(super) pipeline: usize,
     pub(super) reconnect: bool,
-    /// The distance of two requests and when the first one is due; `None` in a closed loop.
+    /// The interval between requests and when the first one is due; `None` in a closed loop.
     pub(super) schedule: Option<Schedule>,
-    /// What is due before is sent, and not counted.
+    /// Requests due earlier are sent but not counted.
     pub(super) measure_from: u64,
     pub(super) end: u64,
-    /// Requests to be counted, if their number is the end.
+    /// The number of requests to count, if that ends the load.
     pub(super) requests: Option<u64>,
     pub(super) stop: &'a AtomicBool,
 }
@@ -70,28 +70,28 @@ impl Schedule {
     }
 }
 
-/// What a worker has done, in a second or in all.
+/// What a worker has done in one second.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) second: u64,
     pub(super) tally: Tally,
 }
 
-/// The end of a worker.
+/// The final results of a worker.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) tally: Tally,
-    /// Of the tally's requests, those that were answered before the end.
+    /// Number of requests in the tally that were answered before the end.
     pub(super) in_time: u64,
-    /// Requests that were due and not sent.
+    /// Requests that were due but not sent.
     pub(super) unsent: u64,
-    /// Requests that were sent and not answered.
+    /// Requests that were sent but not answered.
     pub(super) unanswered: u64,
-    /// By how much requests were sent after they were due though a connection was free.
+    /// How late requests were sent although a connection was free.
     pub(super) lateness: Latency,
     /// When the last answer came.
     pub(super) last_answer: u64,
-    /// From the beginning of what is counted to its end.
+    /// Thread time from the start of counting to its end.
     pub(super) time: ThreadTime,
 }
 
@@ -101,14 +101,14 @@ pub(super) struct Worker<'a> {
     connections: Vec<Connection>,
     poll: Poll,
     timer: Timer,
-    /// Where bytes are read to first.
+    /// Where bytes are first read to.
     buffer: Vec<u8>,
-    /// Connections with room for a request, and whether there was a lack of them when one was due.
+    /// Connections with room for a request, and whether there were none when one was due.
     free: VecDeque<usize>,
     is_starved: bool,
     /// The number of the next request.
     next: u64,
-    /// Requests that are counted and were sent.
+    /// Number of counted requests that were sent.
     counted: u64,
     done: Done,
     part: Part,
@@ -169,7 +169,7 @@ impl<'a> Worker<'a> {
             if self.order.stop.load(Ordering::Relaxed) {
                 break;
             }
-            // Also when the time is over: what was due before it is sent.
+            // Even when the time is over, requests due before the end are sent.
             self.send(now)?;
             if self.is_over(now) {
                 break;
@@ -188,7 +188,7 @@ impl<'a> Worker<'a> {
         now >= self.order.end || has_all
     }
 
-    /// Sends what is due.
+    /// Sends the requests that are due.
     fn send(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some(&index) = self.free.front() {
             if self.order.requests.is_some_and(|requests| self.counted >= requests) {
@@ -213,8 +213,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Gives a connection what it has room for: in a closed loop as many requests as the pipeline has, at a rate one, or
-    /// more if they are due.
+    /// Sends what a connection has room for: in a closed loop as many requests as the pipeline
+    /// holds, at a rate one, or more if they are due.
     fn fill(&mut self, index: usize, first_due: u64, now: u64) -> Result<(), LoadError> {
         let connection = &mut self.connections[index];
         let mut due = first_due;
@@ -230,7 +230,7 @@ impl<'a> Worker<'a> {
             connection.in_flight.push_back(InFlight { due, sent_at: now, sent });
             self.next += 1;
             if let Some(schedule) = self.order.schedule {
-                // Others may have room for it, too.
+                // Other connections may have room for it, too.
                 due = schedule.due(self.next);
                 if !self.free.is_empty() || due > now || due >= self.order.end {
                     break;
@@ -242,7 +242,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Puts a connection into the list of those with room, if it has any.
+    /// Adds a connection to the list of those with room, if it has any.
     fn list(&mut self, index: usize) {
         let connection = &mut self.connections[index];
         let has_room = match self.order.schedule {
@@ -269,7 +269,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// When to look again, at the latest.
+    /// When to check again, at the latest.
     fn wake_at(&self, now: u64) -> u64 {
         let look = (now + LOOK_NS).min(self.order.end).min((self.part.second + 1) * INTERVAL_NS);
         match self.order.schedule {
@@ -278,7 +278,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Waits for answers, until `wake_at`, and takes them.
+    /// Waits for answers until `wake_at`, and processes them.
     fn wait(&mut self, events: &mut Events, wake_at: u64) -> Result<(), LoadError> {
         let wait_ns = wake_at.saturating_sub(self.now());
         let timeout = if wait_ns < SPIN_NS {
@@ -329,7 +329,7 @@ impl<'a> Worker<'a> {
                 done.in_time += u64::from(now <= order.end);
                 done.last_answer = now;
             })?;
-            // The end of a connection is only seen by reading on.
+            // Only another read shows the end of the connection.
             let may_end = self.order.reconnect && len > 0;
             if len < self.buffer.len() && !may_end {
                 break;
@@ -342,7 +342,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Puts a new connection in the place of one that the server has closed.
+    /// Replaces a connection that the server has closed by a new one.
     fn reconnect(&mut self, index: usize) -> Result<(), LoadError> {
         let mut connection = Connection::open(self.order.address, &*self.requests.codec)?;
         register(&self.poll, &connection, index)?;
@@ -351,7 +351,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Waits for what was sent.
+    /// Waits for the answers to what was sent.
     fn drain(&mut self, events: &mut Events) -> Result<(), LoadError> {
         let end = self.now() + DRAIN.as_nanos() as u64;
         while self.connections.iter().any(|connection| !connection.in_flight.is_empty()) {
@@ -364,8 +364,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// What was not answered, and what was due and not even sent, has waited until now at least, and counts as such: to
-    /// leave it out would make the server look faster the slower it is.
+    /// Requests that were not answered, or were due and not even sent, have waited at least until now, and count as
+    /// such: to leave them out would make the server look faster the slower it is.
     fn give_up(&mut self) {
         let now = self.now();
         for request in self.connections.iter().flat_map(|connection| &connection.in_flight) {
@@ -391,16 +391,16 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Hands over what the second brought.
+    /// Passes on the results of the second.
     fn report(&mut self) {
         let tally = self.part.tally.clone();
         self.part.tally.clear();
-        // Who does not want to hear of it has gone.
+        // The receiver is gone if it is no longer interested.
         let _ = self.parts.send(Part { second: self.part.second, tally });
     }
 }
 
-/// From here on the poll tells of the connection.
+/// From here on the poll reports events of the connection.
 fn register(poll: &Poll, connection: &Connection, index: usize) -> Result<(), LoadError> {
     let both = Interest::READABLE | Interest::WRITABLE;
     let descriptor = connection.socket.as_raw_fd();

@@ -1,4 +1,4 @@
-//! Figures as words: with their units, and with what is known of them.
+//! Results as words: with their units, and with what is known about them.
 
 use crate::{
     statistics::{Interval, Summary, outliers},
@@ -58,10 +58,10 @@ fn problem(row: &Row) -> String {
     }
 }
 
-/// How many times better ours is than a row, with the interval in which that lies.
+/// How many times better ours is than a row, with the confidence interval.
 pub(super) fn advantage(item: &Item, index: usize) -> String {
     let Some((ours, row)) = item.beside_ours(index) else { return String::new() };
-    // Nothing can be said of a ratio to zero.
+    // A ratio to zero says nothing.
     let finite = item.advantages(index).filter(|ratios| !figures(ratios).is_empty());
     let Some(ratios) = finite else { return String::new() };
     let of = match row.beside {
@@ -76,7 +76,7 @@ pub(super) fn advantage(item: &Item, index: usize) -> String {
     }
 }
 
-/// The same by the processor time of the servers.
+/// The same for the processor time of the servers.
 pub(super) fn cost_advantage(item: &Item, index: usize) -> String {
     item.cost_advantages(index).map_or_else(String::new, |ratios| ratio(&ratios))
 }
@@ -102,12 +102,12 @@ fn figures(ratios: &[f64]) -> String {
     format!("{:.2} ({:.2} to {:.2})", summary.median, interval.low, interval.high)
 }
 
-/// What a request took of the server's processor time.
+/// The server's processor time per request.
 pub(super) fn cost(row: &Row) -> String {
     Summary::of(&row.costs).map_or_else(String::new, |cost| units::time(cost.median * 1e9))
 }
 
-/// The generator's part of the processor time.
+/// The generator's share of the processor time.
 pub(super) fn client_share(row: &Row) -> String {
     let Some(split) = row.split else { return String::new() };
     let client = split.client_user + split.client_system;
@@ -115,7 +115,7 @@ pub(super) fn client_share(row: &Row) -> String {
     if both > 0.0 { format!("{:.0} %", client / both * 100.0) } else { String::new() }
 }
 
-/// What the client took of the processor for a sample, and what the server took, where the figure is the time of all of the work.
+/// The processor time that client and server used per sample, where the figure is the time of all of the work.
 pub(super) fn times(item: &Item, row: &Row) -> [String; 2] {
     let is_of_work = item.unit == Unit::Seconds && item.axis.is_none();
     let Some(split) = row.split.filter(|_| is_of_work && !row.samples.is_empty()) else {
@@ -143,7 +143,7 @@ pub(super) fn by_records(item: &Item, row: &Row) -> String {
     row.curve.iter().map(point).collect::<Vec<String>>().join("; ")
 }
 
-/// When, how and on what a run was made: lines.
+/// When, how and on what a run was made, as lines.
 pub(super) fn circumstances(run: &Run) -> Vec<String> {
     let scale = match run.scale {
         Scale::Quick => "--quick, so the figures are rough",
@@ -179,7 +179,7 @@ pub(super) fn circumstances(run: &Run) -> Vec<String> {
     lines
 }
 
-/// The day and the time, in UTC, of seconds since 1970.
+/// The date and time, in UTC, from seconds since 1970.
 fn date(seconds: u64) -> String {
     let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
     humantime::format_rfc3339_seconds(time).to_string()

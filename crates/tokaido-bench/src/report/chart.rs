@@ -22,15 +22,15 @@ pub struct ChartError(String);
 /// A kind of chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chart {
-    /// A bar for each subject, with the quartiles, and a point for each sample.
+    /// A bar for each subject, with the quartiles, and a dot for each sample.
     Bars,
     /// A curve for each subject.
     Curves,
-    /// A bar for each subject, cut into client and server, and into their own code and the system.
+    /// A bar for each subject, divided into client and server, and into user and kernel time.
     Split,
 }
 
-/// In pixels of a picture that is as wide as the page of a phone, and a little wider on others.
+/// In pixels: as wide as the page on a phone, and scaled up a little elsewhere.
 const WIDTH: u32 = 440;
 const ROW_HEIGHT: u32 = 34;
 const BAR_HEIGHT: i32 = 14;
@@ -39,7 +39,7 @@ const CURVES_HEIGHT: u32 = 320;
 const LEGEND_LINE: i32 = 18;
 const FONT: i32 = 13;
 
-/// What stands for a colour until the page says which one it is: a page has a light and a dark set of them.
+/// Placeholders for colours, which the page defines: it has a light and a dark set of them.
 const INK: RGBColor = RGBColor(1, 1, 1);
 const FAINT: RGBColor = RGBColor(2, 2, 2);
 const OURS: RGBColor = RGBColor(3, 3, 3);
@@ -55,18 +55,18 @@ const SERIES: [RGBColor; 8] = [
 ];
 const THEIRS: RGBColor = RGBColor(4, 4, 4);
 
-/// The names of those colours in a style sheet, in the order of their numbers from 1 on.
+/// The names of those colours in a style sheet, in the order of their numbers, from 1.
 pub(super) const COLOURS: [&str; 10] =
     ["--ink", "--faint", "--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
 
-/// What those names stand for, in the light and in the dark.
+/// The definitions of those names, light and dark.
 pub(super) const COLOURS_OF_PAGE: &str = include_str!("colours.css");
 
 fn failed(error: impl Display) -> ChartError {
     ChartError(error.to_string())
 }
 
-/// The charts that an item has something for.
+/// The charts that an item has data for.
 pub(super) fn kinds(item: &Item) -> Vec<Chart> {
     let mut kinds = Vec::new();
     if item.rows.iter().any(|row| !row.samples.is_empty()) {
@@ -81,15 +81,15 @@ pub(super) fn kinds(item: &Item) -> Vec<Chart> {
     kinds
 }
 
-/// Whether a row has a curve: both axes are logarithmic, and know no zero.
+/// Whether a row has a curve. Both axes are logarithmic, so zeros do not count.
 fn is_drawn(row: &Row) -> bool {
     row.curve.iter().filter(|(_, value)| *value > 0.0).count() > 1
 }
 
-/// Draws an item, as an SVG element whose colours are names of a style sheet, such as `var(--ink)`.
+/// Draws an item as an SVG element whose colours are names in a style sheet, such as `var(--ink)`.
 ///
 /// # Errors
-/// If the library refuses what it is to draw.
+/// If the plotting library returns an error.
 pub fn chart(item: &Item, kind: Chart) -> Result<String, ChartError> {
     let height = match kind {
         Chart::Bars => ROW_HEIGHT * item.rows.len() as u32 + 2 * MARGIN as u32,
@@ -109,10 +109,10 @@ pub fn chart(item: &Item, kind: Chart) -> Result<String, ChartError> {
     Ok(dressed(&svg, height))
 }
 
-/// The same as a file of its own, with its colours in the light and in the dark.
+/// The same as a self-contained file, with its colours, light and dark.
 ///
 /// # Errors
-/// If the library refuses what it is to draw.
+/// If the plotting library returns an error.
 pub fn picture(item: &Item, kind: Chart) -> Result<String, ChartError> {
     let element = chart(item, kind)?;
     let (head, rest) = element.split_once('>').unwrap_or((&element, ""));
@@ -121,7 +121,7 @@ pub fn picture(item: &Item, kind: Chart) -> Result<String, ChartError> {
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Names the colours, and lets the picture be as wide as there is room.
+/// Names the colours, and makes the picture as wide as the space it has.
 fn dressed(svg: &str, height: u32) -> String {
     let mut svg = svg.to_owned();
     for (number, name) in (1..).zip(COLOURS) {
@@ -153,7 +153,7 @@ fn rectangle(
     area.draw(&Rectangle::new([from, to], colour.filled())).map_err(failed)
 }
 
-/// From zero to the greatest sample, so that lengths can be compared; one line of words and one of the bar for each row.
+/// Bars start at zero, so that lengths can be compared; each row has a line of text and one with the bar.
 fn bars(area: &Area<'_>, item: &Item) -> Result<(), ChartError> {
     let greatest = item.rows.iter().flat_map(|row| &row.samples).copied().fold(0.0, f64::max);
     let room = f64::from(WIDTH as i32 - 2 * MARGIN);
@@ -185,7 +185,7 @@ fn bars(area: &Area<'_>, item: &Item) -> Result<(), ChartError> {
     Ok(())
 }
 
-/// The parts of the time of client and server together: all bars are of one length.
+/// The shares of client and server in the total time: all bars have the same length.
 fn split(area: &Area<'_>, item: &Item) -> Result<(), ChartError> {
     let room = f64::from(WIDTH as i32 - 2 * MARGIN);
     for (index, row) in item.rows.iter().enumerate() {
@@ -224,7 +224,7 @@ fn curves(area: &Area<'_>, item: &Item) -> Result<(), ChartError> {
             let name = |count: &f64| crate::units::thousands(count.round() as u64);
             curves_over(&plot, item, &rows, &|count| count, &name, "records")?;
         }
-        // Quantiles are drawn by what is left above them: 0.9, 0.99, 0.999 are at even distances.
+        // Quantiles are placed by what remains above them: 0.9, 0.99, 0.999 are equally spaced.
         _ => {
             let above = |quantile: f64| 1.0 / (1.0 - quantile).max(1e-9);
             let name = |above: &f64| {

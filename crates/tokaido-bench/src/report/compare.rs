@@ -1,4 +1,4 @@
-//! Two runs beside each other: what has become better or worse since.
+//! Compares two runs: what has become better or worse.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use crate::{
     suite::{Item, Row, Run},
 };
 
-/// From which change on something is called better or worse, if the quartiles do not overlap, either. Two runs are
-/// not measured in turn, so what the machine itself has changed by meanwhile is in it.
+/// The change from which on a row counts as better or worse, if the quartiles do not overlap, either. Two runs are not
+/// interleaved, so it includes what has changed on the machine itself in between.
 const CHANGE_MIN: f64 = 0.05;
 
-/// What has become of one row.
+/// The change of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The item, with its scenario.
@@ -25,24 +25,24 @@ pub struct Change {
     pub medians: [String; 2],
     /// How many times better it is now.
     pub better: f64,
-    /// The same beside the peers, whose own change is taken out by that: the change of the ratio. `None` where the item has no
-    /// peer in both runs.
+    /// The same relative to the peers, which cancels their own change: the change of the ratio.
+    /// `None` if the item has no peer in both runs.
     pub beside_peers: Option<f64>,
     /// Whether the quartiles overlap.
     pub overlaps: bool,
 }
 
-/// What has changed from one run to another.
+/// The changes from one run to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// All rows that are in both.
     pub changes: Vec<Change>,
-    /// Why the runs are not fit to be compared, if they are not.
+    /// Why the runs are not comparable, if they are not.
     pub warnings: Vec<String>,
 }
 
 impl Change {
-    /// The change that counts: beside the peers where there are some.
+    /// The change that counts: relative to the peers if there are any.
     fn factor(&self) -> f64 {
         self.beside_peers.unwrap_or(self.better)
     }
@@ -95,7 +95,7 @@ impl Comparison {
         Self { changes, warnings }
     }
 
-    /// What has become worse.
+    /// The rows that have become worse.
     pub fn regressions(&self) -> impl Iterator<Item = &Change> {
         self.changes.iter().filter(|change| change.is_regression())
     }
@@ -114,7 +114,7 @@ fn better(item: &Item, before: &Summary, now: &Summary) -> f64 {
     }
 }
 
-/// How many times better the peers are now: the median of them.
+/// How many times better the peers are now: the median over all of them.
 fn peers_change(before: &Item, now: &Item) -> Option<f64> {
     let of_row = |row: &Row| {
         let earlier = Summary::of(&same_row(before, row)?.samples)?;

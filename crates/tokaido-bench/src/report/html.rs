@@ -1,4 +1,4 @@
-//! A run as one page with charts, that needs nothing but itself: no script, no other file, no network.
+//! A run as a self-contained page with charts: no script, no other file, no network.
 
 use std::fmt::Write;
 
@@ -101,7 +101,7 @@ fn table(page: &mut String, item: &Item) {
     page.push_str("</table></div>\n");
 }
 
-/// As text of a page.
+/// Escapes text for a page.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

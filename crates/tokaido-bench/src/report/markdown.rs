@@ -1,4 +1,4 @@
-//! A run as Markdown, which reads well in a terminal, too.
+//! A run as Markdown that is readable in a terminal, too.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ const HEAD: [&str; 9] = [
     "by the number of records",
 ];
 
-/// All of a run.
+/// A whole run.
 #[must_use]
 pub fn markdown(run: &Run) -> String {
     let mut text = cells::circumstances(run).join(".  \n");
@@ -32,7 +32,7 @@ pub fn markdown(run: &Run) -> String {
             let _ = write!(text, "\n## {scenario}: {what}\n");
         }
         let _ = write!(text, "\n### {}\n\n", item.name);
-        // What is true of several items stands once.
+        // A note that several items share is printed once.
         if item.note != note {
             note = &item.note;
             let _ = write!(text, "{note}\n\n");
@@ -42,7 +42,7 @@ pub fn markdown(run: &Run) -> String {
     text
 }
 
-/// The table of an item, without the columns in which nothing stands.
+/// The table of an item, without empty columns.
 #[must_use]
 pub fn item_table(item: &Item) -> String {
     let rows = cells_of(item);
@@ -74,14 +74,14 @@ pub(super) fn cells_of(item: &Item) -> Vec<[String; HEAD.len()]> {
     item.rows.iter().enumerate().map(row).collect()
 }
 
-/// The columns in which something stands, with their heads.
+/// The columns that are not empty, with their headings.
 pub(super) fn columns_of(rows: &[[String; HEAD.len()]]) -> Vec<(usize, &'static str)> {
     let is_needed = |column: &usize| rows.iter().any(|row| !row[*column].is_empty());
     (0..HEAD.len()).filter(is_needed).map(|column| (column, HEAD[column])).collect()
 }
 
 fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
-    // What a program said may have lines and bars of its own.
+    // A program's message may contain line ends and bars.
     let cells: Vec<String> =
         cells.map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect();
     format!("| {} |\n", cells.join(" | "))

@@ -1,5 +1,5 @@
-//! What came of a run of the suite, for people: [`markdown`] for a terminal and for documents, [`html`] as one page with
-//! charts, and [`Comparison`] of two runs.
+//! The results of a run of the suite, for people: [`markdown`] for a terminal and for documents,
+//! [`html`] as one page with charts, and [`Comparison`] of two runs.
 
 mod cells;
 mod chart;

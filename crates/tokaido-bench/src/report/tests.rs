@@ -1,4 +1,4 @@
-//! Runs that are made up, and what is made of them.
+//! Made-up runs, and the reports about them.
 
 use std::collections::BTreeMap;
 

@@ -1,45 +1,45 @@
-//! A list of companies: the one that the articles have, if the user has it, else one of the same size and shape.
+//! A list of companies: the one from the articles, if the user has it, otherwise one of the same size and shape.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
 use crate::random::scatter;
 
-/// Columns of a line, between tabs, and which of them is the key.
+/// The tab-separated columns of a line, and which of them is the key.
 const COLUMNS: usize = 5;
 const KEY_COLUMN: usize = 2;
 
-/// How many a generated list has.
+/// Number of companies in a generated list.
 const COMPANIES: u64 = 2_249;
 
 /// Maximum length of a list, in bytes.
 const LIST_LEN_MAX: u64 = 64 << 20;
 
-/// Keys and values; no key comes twice.
+/// Keys and values; all keys are different.
 pub type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A list cannot be had.
+/// A list is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The file cannot be read.
     #[error("{path}: {source}")]
     Read {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is no list.
+    /// The file is not a list.
     #[error("{path}: {why}")]
     Form {
-        /// Which.
+        /// Its path.
         path: String,
         /// What is wrong.
         why: String,
     },
 }
 
-/// Reads a list of lines with five columns between tabs, of which the third is the key; other lines are left out, and of lines with
-/// the same key the last one counts.
+/// Reads a list of lines with five tab-separated columns, of which the third is the key. Other
+/// lines are skipped; of lines with the same key the last one counts.
 ///
 /// # Errors
 /// If the file cannot be read, is longer than 64 MiB, or has no such line.
@@ -67,7 +67,7 @@ pub(super) fn read(path: &Path) -> Result<Rows, ListError> {
     }
 }
 
-/// Names of some 24 bytes, and values of some 35.
+/// Names of about 24 bytes, and values of about 35.
 pub(super) fn look_alike() -> Rows {
     const SYLLABLES: [&str; 16] = [
         "東", "京", "海", "道", "日", "本", "電", "気", "工", "業", "ア", "カ", "サ", "タ", "ナ",
@@ -88,7 +88,7 @@ pub(super) fn look_alike() -> Rows {
     shuffled((0..COMPANIES).map(row).collect())
 }
 
-/// In an order that is none, and the same each time: a list that is sorted would suit trees.
+/// In pseudo-random order, and the same each time: a sorted list would favour trees.
 fn shuffled(mut rows: Rows) -> Rows {
     rows.sort_by_key(|(key, _)| {
         key.iter().fold(0, |hash: u64, byte| scatter(hash ^ u64::from(*byte)))
@@ -96,7 +96,7 @@ fn shuffled(mut rows: Rows) -> Rows {
     rows
 }
 
-/// The text of a list from which [`read`] makes the same rows.
+/// The text of a list from which [`read`] returns the same rows.
 #[cfg(test)]
 fn text_of(rows: &Rows) -> String {
     let line = |(key, value): &(Vec<u8>, Vec<u8>)| {

@@ -1,4 +1,4 @@
-//! Samples of several subjects, in turn. One that fails is left out of what comes then, and says why; the others go on.
+//! Interleaved samples of several subjects. One that fails is left out from then on, with the reason; the others go on.
 
 use super::{
     error::SuiteError,
@@ -6,11 +6,11 @@ use super::{
     run::{Axis, Curve, Item, Problem, Row, Split, Unit},
 };
 
-/// What a subject was measured at, once.
+/// One measurement of a subject.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     pub(super) figure: f64,
-    /// Processor time of the server for an operation, in seconds.
+    /// Processor time of the server per operation, in seconds.
     pub(super) cost: Option<f64>,
     pub(super) split: Option<Split>,
     /// Whether the generator was the limit.
@@ -26,7 +26,7 @@ impl Sample {
 /// Takes a sample.
 pub(super) type Take<'a> = Box<dyn FnMut() -> Result<Sample, SuiteError> + 'a>;
 
-/// One who takes part, or why he does not.
+/// A participant, or why it does not take part.
 pub(super) struct Entrant<'a> {
     pub(super) name: Name,
     pub(super) take: Result<Take<'a>, Problem>,
@@ -56,7 +56,7 @@ impl Name {
         }
     }
 
-    /// The one that does what this row of ours does.
+    /// Compares it with row `ours` of ours, which does the same.
     pub(super) fn beside(self, ours: usize) -> Self {
         Self { beside: ours, ..self }
     }
@@ -83,30 +83,30 @@ impl Title<'_> {
     }
 }
 
-/// How many samples are taken of each.
+/// How many samples each subject gives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounds {
     counted: usize,
-    /// Rounds before those, which do not count.
+    /// Warm-up rounds before those, which are discarded.
     before: usize,
 }
 
 impl Rounds {
-    /// So many that are warm: a round that does not count comes before.
+    /// This many rounds, after a warm-up round that is discarded.
     pub(super) fn warm(counted: usize) -> Self {
         Self { counted, before: 1 }
     }
 
-    /// So many, of what is warm already, or begins anew each time.
+    /// This many rounds, without a warm-up: the subjects are warm already, or start anew each time.
     pub(super) fn only(counted: usize) -> Self {
         Self { counted, before: 0 }
     }
 }
 
-/// Takes `rounds` samples of each, in turn. Whoever begins a round changes from one to the
-/// next, so that nobody always follows the same one.
+/// Takes `rounds` samples of each subject, in turn. Each round begins with another subject, so that
+/// none always follows the same one.
 ///
-/// What was measured until it was stopped is appended to `items`, too.
+/// If it is stopped, the samples taken until then are appended to `items`, too.
 pub(super) fn contest(
     context: &Context<'_>,
     title: &Title<'_>,
@@ -117,7 +117,7 @@ pub(super) fn contest(
     (context.progress)(&format!("{}: {}", title.scenario, title.name));
     let mut rows: Vec<Row> = entrants.iter().map(row).collect();
     let ended = take_rounds(context, rounds, &mut entrants, &mut rows);
-    // Ratios are formed within a round, so a round that not all have finished does not count.
+    // Ratios are formed within a round, so a round that some have not finished does not count.
     let full = rows.iter().filter(|row| row.problem.is_none()).map(|row| row.samples.len()).min();
     for row in &mut rows {
         row.samples.truncate(full.unwrap_or(usize::MAX));

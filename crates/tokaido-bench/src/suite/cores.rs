@@ -1,4 +1,4 @@
-//! On which cores something runs.
+//! Pins threads to cores.
 
 use std::{io, mem};
 
@@ -9,7 +9,7 @@ pub(super) fn last() -> Option<usize> {
     (0..libc::CPU_SETSIZE as usize).rev().find(|core| unsafe { libc::CPU_ISSET(*core, &set) })
 }
 
-/// Keeps this thread, and whatever it starts, to a core. Between fork and exec it may be called, too: it makes calls of the system alone.
+/// Pins this thread, and whatever it starts, to a core. It makes only system calls, so it may also be called between fork and exec.
 pub(super) fn keep_to(core: usize) -> io::Result<()> {
     // SAFETY: a zeroed set is an empty one, and `core` is within it.
     let set = unsafe {
@@ -20,7 +20,7 @@ pub(super) fn keep_to(core: usize) -> io::Result<()> {
     set_of_this_thread(&set)
 }
 
-/// Keeps this thread, and whatever it starts meanwhile, to one core, until this value is dropped.
+/// Pins this thread, and whatever it starts meanwhile, to one core, until this value is dropped.
 pub(super) struct OneCore {
     before: libc::cpu_set_t,
 }
@@ -35,7 +35,7 @@ impl OneCore {
 
 impl Drop for OneCore {
     fn drop(&mut self) {
-        // What was allowed before is allowed again; if not, what comes is slower, and nothing else.
+        // This was allowed before. If it fails, the rest is slower, and nothing else happens.
         let _ = set_of_this_thread(&self.before);
     }
 }

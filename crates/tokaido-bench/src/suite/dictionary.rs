@@ -1,47 +1,47 @@
-//! The seam for files of keys and values that are used in process: peers are behind it, and ours.
+//! The interface of key-value files that are used in process, for peers and for ours.
 
 use std::{path::Path, time::Duration};
 
 use super::companies::Rows;
 
-/// A kind of file of keys and values.
+/// A kind of key-value file.
 pub trait Dictionary {
-    /// Its kind, and with what settings it is used.
+    /// Its kind, and the settings it is used with.
     fn settings(&self) -> &str;
 
-    /// Whether it is written once, and never changed.
+    /// Whether it is written once and never changed.
     fn is_constant(&self) -> bool {
         false
     }
 
-    /// Whether it is measured by opening it for some records, and not only when it stays open.
+    /// Whether it is also measured by opening it for a few records, and not only when it stays open.
     fn is_opened_often(&self) -> bool {
         true
     }
 
-    /// Makes it anew at `path`, puts all rows, and closes it. Nothing is synced.
+    /// Creates it anew at `path`, puts all rows, and closes it. Nothing is synced.
     ///
     /// # Errors
-    /// What the library says.
+    /// The library's error message.
     fn write(&self, path: &Path, rows: &Rows) -> Result<(), String>;
 
-    /// Opens it, gives every record to `visit`, in the library's own order and by its fastest way, and closes it.
+    /// Opens it, passes every record to `visit`, in the library's own order and in its fastest way, and closes it.
     ///
     /// # Errors
-    /// What the library says.
+    /// The library's error message.
     fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String>;
 
-    /// Opens it, gives the value of one key to `visit`, and closes it.
+    /// Opens it, passes the value of one key to `visit`, and closes it.
     ///
     /// # Errors
-    /// What the library says, or that the key is not there.
+    /// The library's error message, or that the key is missing.
     fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String>;
 
-    /// Opens it for long, and makes it where there is none; it is tuned to so many records. What is put is synced so often, a
-    /// time of zero being each time, or never. `None` if it is not measured so.
+    /// Opens or creates it to stay open, tuned to `_records` records. Writes are synced at intervals of `_sync`, zero being
+    /// after each one and `None` never. Returns `None` if it is not measured like this.
     ///
     /// # Errors
-    /// What the library says.
+    /// The library's error message.
     fn keep_open(
         &self,
         _path: &Path,
@@ -52,24 +52,24 @@ pub trait Dictionary {
     }
 }
 
-/// A file of keys and values that stays open. It is closed with this value.
+/// A key-value file that stays open. Dropping this value closes it.
 pub trait OpenDictionary {
-    /// Puts records, in one transaction where there are any.
+    /// Puts records, in one transaction if the library has any.
     ///
     /// # Errors
-    /// What the library says.
+    /// The library's error message.
     fn put(&mut self, rows: &[(&[u8], &[u8])]) -> Result<(), String>;
 
-    /// Gives the value of a key to `visit`.
+    /// Passes the value of a key to `visit`.
     ///
     /// # Errors
-    /// What the library says, or that the key is not there.
+    /// The library's error message, or that the key is missing.
     fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String>;
 
-    /// Gives records in the order of their keys to `visit`, from this key on, so many or all that come.
+    /// Passes records to `visit` in key order, from `_from` on, until there are `_count` or no more.
     ///
     /// # Errors
-    /// What the library says, or that it is not measured so.
+    /// The library's error message, or that it is not measured like this.
     fn scan(
         &mut self,
         _from: &[u8],
@@ -80,5 +80,5 @@ pub trait OpenDictionary {
     }
 }
 
-/// For an error: a key that was put is not there.
+/// Error message: a key that was put is missing.
 pub const NOT_THERE: &str = "a key that was put is not there";

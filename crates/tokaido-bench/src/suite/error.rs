@@ -9,24 +9,24 @@ use crate::net::LoadError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SuiteError {
-    /// The user wants it to end; what is done is kept.
+    /// The user stopped it; what was finished is kept.
     #[error("it was stopped")]
     Stopped,
-    /// A load came to nothing.
+    /// A load failed.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The list of companies cannot be had.
+    /// The list of companies is unavailable.
     #[error(transparent)]
     List(#[from] ListError),
-    /// A library refused something.
+    /// A library returned an error.
     #[error("{0}")]
     Library(String),
-    /// The system refused something.
+    /// The system refused a call.
     #[error("{what}: {source}")]
     System {
         /// What was tried.
         what: String,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
     /// A program that was started ended, or did not listen in time.
@@ -34,12 +34,12 @@ pub enum SuiteError {
     Start {
         /// Its name.
         program: String,
-        /// What became of it.
+        /// What happened to it.
         how: String,
         /// The last lines that it wrote.
         log: String,
     },
-    /// A program that was to end well did not.
+    /// A program that should have succeeded failed.
     #[error("{program} ended with {status}: {said}")]
     Program {
         /// Its name.
@@ -49,27 +49,27 @@ pub enum SuiteError {
         /// The last lines that it wrote.
         said: String,
     },
-    /// A server or a program answered something else than what was expected.
+    /// A server or a program gave an unexpected answer.
     #[error("{what} was answered with {answer:?}")]
     Answer {
         /// The request.
         what: String,
-        /// The beginning of the answer.
+        /// The start of the answer.
         answer: String,
     },
     /// A server refused requests of a load.
     #[error("requests were refused, the first of them so: {0}")]
     Refused(String),
-    /// There is no room on the disk.
+    /// There is not enough space on the disk.
     #[error(
         "{records} records need some {needed} bytes below {directory}, and {left} are left; set TMPDIR to another directory"
     )]
     Room {
-        /// So many.
+        /// The number of records.
         records: u64,
-        /// What they may need.
+        /// The bytes that they may need.
         needed: u64,
-        /// What is left.
+        /// The bytes left.
         left: u64,
         /// Where.
         directory: String,

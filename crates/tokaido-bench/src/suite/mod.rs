@@ -1,8 +1,8 @@
-//! Scenarios that put Tokaido beside the systems that people would otherwise take, in one run: `tokaido bench suite`.
+//! Scenarios that compare Tokaido with the systems that people would otherwise use, in one run: `tokaido bench suite`.
 //!
-//! [`PEERS`] are those systems, [`Scenario`] says what is measured, and [`run`] finds the peers, starts them, measures in
-//! turn, and gives a [`Run`], which can be stored, reported and compared with another one. Ours is started as the
-//! peers are: as a program, with its settings stated.
+//! [`PEERS`] are those systems, [`Scenario`] says what is measured, and [`run`] finds the peers,
+//! starts them, measures in turn, and returns a [`Run`], which can be stored, reported and compared
+//! with another one. Tokaido is started like the peers: as a program, with its settings stated.
 
 mod companies;
 mod contest;

@@ -1,4 +1,4 @@
-//! The systems that Tokaido is measured beside, and whether they are there.
+//! The systems that Tokaido is compared with, and whether they are installed.
 
 use std::path::{Path, PathBuf};
 
@@ -7,41 +7,41 @@ use super::{
     program,
 };
 
-/// Where Debian keeps the modules of nginx and of Apache.
+/// Where Debian keeps the modules of nginx and Apache.
 pub(super) const NGINX_MODULES: &str = "/usr/lib/nginx/modules";
 pub(super) const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
 
-/// A system that Tokaido is measured beside.
+/// A system that Tokaido is compared with.
 #[derive(Debug)]
 pub struct Peer {
     /// Its name, on the command line and in reports.
     pub name: &'static str,
-    /// The packages of Debian that bring it; empty if there is none.
+    /// The Debian packages that contain it; empty if there are none.
     pub packages: &'static str,
-    /// The peer beside whose packages Debian does not install them.
+    /// The peer whose Debian packages conflict with its own.
     pub apart_from: Option<&'static str>,
     kind: Kind,
 }
 
-/// What it is, and how it is found.
+/// What it is, and how to find it.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Program {
-        /// Names that it has.
+        /// The names of the program.
         names: &'static [&'static str],
-        /// What makes it print its version.
+        /// The arguments that make it print its version.
         version: &'static [&'static str],
-        /// A module that it must have.
+        /// A module that must be installed.
         module: Option<&'static str>,
     },
     Library(Finder),
-    /// A library in C that is a client of a server.
+    /// A C library that is a client of a server.
     Client(ClientFinder),
     /// A library of an interpreter.
     Module {
-        /// Names that the interpreter has.
+        /// The names of the interpreter.
         interpreters: &'static [&'static str],
-        /// What makes it load the library and print its version.
+        /// The arguments that make it load the library and print its version.
         version: &'static [&'static str],
     },
 }
@@ -51,7 +51,7 @@ enum Kind {
 pub struct Presence {
     /// Its program, or the name of its library.
     pub path: PathBuf,
-    /// The version that it says it is.
+    /// The version that it reports.
     pub version: String,
 }
 
@@ -68,7 +68,7 @@ const fn program(
     of_kind(name, packages, Kind::Program { names, version, module: None })
 }
 
-/// A program that is of use with a module only.
+/// A program that is useful only with a module.
 const fn with_module(
     name: &'static str,
     packages: &'static str,
@@ -102,7 +102,7 @@ const fn of_ruby(
     of_kind(name, packages, Kind::Module { interpreters: &["ruby"], version })
 }
 
-/// All of them.
+/// All peers.
 pub const PEERS: &[Peer] = &[
     program("redis", "redis-server", &["redis-server"], &["--version"]),
     program("valkey", "", &["valkey-server"], &["--version"]),
@@ -144,13 +144,13 @@ pub const PEERS: &[Peer] = &[
 ];
 
 impl Peer {
-    /// The one of this name.
+    /// The peer of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         PEERS.iter().find(|peer| peer.name == name)
     }
 
-    /// Where it is, if it is there.
+    /// Where it is, if it is installed.
     #[must_use]
     pub fn find(&self) -> Option<Presence> {
         match self.kind {
@@ -170,7 +170,7 @@ impl Peer {
                 let found = find()?;
                 Some(Presence { path: found.name.into(), version: found.version })
             }
-            // The first interpreter may be one that has no libraries of Debian.
+            // The first interpreter may be one without Debian's libraries.
             Kind::Module { interpreters, version } => {
                 program::find_all(interpreters).into_iter().find_map(|path| {
                     let version = program::printed_version(&path, version)?;
@@ -180,7 +180,7 @@ impl Peer {
         }
     }
 
-    /// What looks for it, if it is a library.
+    /// The function that looks for it, if it is a library.
     pub(super) fn finder(&self) -> Option<Finder> {
         match self.kind {
             Kind::Library(find) => Some(find),
@@ -188,7 +188,7 @@ impl Peer {
         }
     }
 
-    /// What looks for it, if it is a library in C that is a client.
+    /// The function that looks for it, if it is a C client library.
     pub(super) fn client_finder(&self) -> Option<ClientFinder> {
         match self.kind {
             Kind::Client(find) => Some(find),

@@ -1,4 +1,4 @@
-//! How much is measured, and with whom.
+//! How much is measured, and with which peers.
 
 use std::{
     collections::BTreeMap,
@@ -17,11 +17,11 @@ use super::{
     run::Problem,
 };
 
-/// How long all of it may take.
+/// How long a run may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// Two minutes on two cores: whether everything works, and rough figures.
+    /// Two minutes on two cores: shows whether everything works, with rough figures.
     Quick,
     /// A quarter of an hour.
     Default,
@@ -41,7 +41,7 @@ impl Scale {
         Duration::from_millis(self.pick(80, 400, 1000))
     }
 
-    /// The one of three.
+    /// Picks one of three values.
     pub(super) fn pick<T>(self, quick: T, default: T, long: T) -> T {
         match self {
             Self::Quick => quick,
@@ -51,17 +51,17 @@ impl Scale {
     }
 }
 
-/// What a run is to do.
+/// What a run should do.
 pub struct Plan {
-    /// How long.
+    /// How long it may take.
     pub scale: Scale,
     /// The program of Tokaido.
     pub tokaido: PathBuf,
-    /// Peers by name, in place of all that are there.
+    /// Names of peers to use instead of all that are installed.
     pub only: Option<Vec<String>>,
-    /// What Tokaido has for the scenario of dictionaries.
+    /// Tokaido's subjects for the dictionary scenario.
     pub dictionaries: &'static [&'static dyn Dictionary],
-    /// A list of companies, in place of a generated one.
+    /// A list of companies to use instead of a generated one.
     pub list: Option<PathBuf>,
     /// Host and port of a Kyoto Tycoon that runs [the script](super::kyoto_tycoon_script), and whose records may be removed.
     pub kyoto_tycoon: Option<String>,
@@ -70,21 +70,21 @@ pub struct Plan {
 /// What scenarios need to know while they run.
 pub(super) struct Context<'a> {
     pub(super) plan: &'a Plan,
-    /// The peers that are there.
+    /// The peers that are installed.
     pub(super) present: &'a Present,
-    /// Raised by whoever wants it to end.
+    /// Set by whoever wants the run to end.
     pub(super) stop: &'a AtomicBool,
-    /// Told what is measured now.
+    /// Called with what is measured now.
     pub(super) progress: &'a dyn Fn(&str),
 }
 
-/// Kinds of files of a library.
+/// The kinds of files of a library.
 pub(super) type Kinds = Vec<Box<dyn Dictionary>>;
 
 /// Peers by name.
 pub(super) type Present = BTreeMap<&'static str, Presence>;
 
-/// Looks which peers are there, of those that are to take part.
+/// Looks which of the peers that are to take part are installed.
 pub(super) fn present(plan: &Plan) -> Present {
     let wanted = PEERS.iter().filter(|peer| plan.wants(peer.name));
     wanted.filter_map(|peer| Some((peer.name, peer.find()?))).collect()
@@ -97,8 +97,8 @@ impl Plan {
 }
 
 impl Context<'_> {
-    /// A peer; the problem, if it is not there; `None` if it is not to take part, or is not there and no package brings
-    /// it.
+    /// A peer, or the problem if it is missing. `None` if it is not to take part, or if it is
+    /// missing and no package contains it.
     pub(super) fn find(&self, name: &str) -> Option<Result<&Presence, Problem>> {
         if let Some(presence) = self.present.get(name) {
             return Some(Ok(presence));
@@ -111,7 +111,7 @@ impl Context<'_> {
         })
     }
 
-    /// The kinds of files of a library in C; as with [`Self::find`], the problem or `None` if there are none.
+    /// The kinds of files of a C library; as with [`Self::find`], the problem or `None` if there are none.
     pub(super) fn kinds(&self, library: &Peer) -> Option<Result<Kinds, Problem>> {
         let find = library.finder()?;
         let presence = self.find(library.name)?;

@@ -1,4 +1,4 @@
-//! Programs that are found on PATH, and what they say of themselves.
+//! Programs on PATH, and what they report about themselves.
 
 use std::{
     env,
@@ -8,18 +8,18 @@ use std::{
 
 use super::error::SuiteError;
 
-/// Where servers are that a user's PATH may lack.
+/// Directories of servers that a user's PATH may lack.
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
-/// Lines of what a failed program wrote that are shown.
+/// Number of lines of a failed program's output that are shown.
 const SHOWN_LINES: usize = 3;
 
-/// The first program of one of these names.
+/// The first program with one of these names.
 pub(super) fn find(names: &[&str]) -> Option<PathBuf> {
     find_all(names).into_iter().next()
 }
 
-/// All programs of these names.
+/// All programs with these names.
 pub(super) fn find_all(names: &[&str]) -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let directories: Vec<PathBuf> =
@@ -28,14 +28,14 @@ pub(super) fn find_all(names: &[&str]) -> Vec<PathBuf> {
     names.iter().flat_map(paths).filter(|path| path.is_file()).collect()
 }
 
-/// The first thing that looks like a version in what the program prints.
+/// The first thing in a program's output that looks like a version.
 pub(super) fn version(program: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
     version_in(&String::from_utf8_lossy(&text))
 }
 
-/// The same of a program that has to end well.
+/// The same for a program that must succeed.
 pub(super) fn printed_version(program: &Path, arguments: &[&str]) -> Option<String> {
     version_in(&output(Command::new(program).args(arguments)).ok()?)
 }
@@ -48,7 +48,7 @@ fn version_in(text: &str) -> Option<String> {
     words.find(|word| word.contains('.')).map(str::to_owned)
 }
 
-/// What a program prints that ends well.
+/// The output of a program that succeeds.
 pub(super) fn output(command: &mut Command) -> Result<String, SuiteError> {
     let name = name(command);
     let failed = SuiteError::system(format!("cannot run {name}"));
@@ -67,7 +67,7 @@ pub(super) fn name(command: &Command) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The end of a log, in one line.
+/// The last lines of a log, joined into one.
 pub(super) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(SHOWN_LINES)..].join("; ")

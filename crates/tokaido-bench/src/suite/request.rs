@@ -1,4 +1,4 @@
-//! One request to a server, and its answer: for what is asked a few times, and takes long.
+//! Single requests to a server and their answers, for those that are few and slow.
 
 use std::{
     fmt,
@@ -9,7 +9,7 @@ use std::{
 
 use super::error::SuiteError;
 
-/// Longest that an answer may take.
+/// The longest that an answer may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Characters of an answer that an error shows.
@@ -28,13 +28,13 @@ pub(super) fn unexpected(what: &str, answer: &str) -> SuiteError {
     SuiteError::Answer { what: what.to_owned(), answer }
 }
 
-/// The body that is answered to a GET of `path`.
+/// The body of the answer to a GET of `path`.
 pub(super) fn http(port: u16, path: &str) -> Result<String, SuiteError> {
     let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     body((Ipv4Addr::LOCALHOST, port), &head)
 }
 
-/// The body that is answered to a POST of a table of Kyoto Tycoon to `path`, at a host and a port.
+/// The body of the answer to a POST of a Kyoto Tycoon table to `path`, at a host and port.
 pub(super) fn post(address: &str, path: &str, table: &str) -> Result<String, SuiteError> {
     let len = table.len();
     body(
@@ -46,7 +46,7 @@ pub(super) fn post(address: &str, path: &str, table: &str) -> Result<String, Sui
     )
 }
 
-/// The body that is answered to a request, after which the server closes the connection.
+/// The body of the answer to a request, after which the server closes the connection.
 fn body(address: impl ToSocketAddrs + fmt::Debug, request: &str) -> Result<String, SuiteError> {
     let mut stream = connect(address)?;
     let what = request.lines().next().unwrap_or_default();
@@ -64,7 +64,7 @@ fn body(address: impl ToSocketAddrs + fmt::Debug, request: &str) -> Result<Strin
     Ok(if is_chunked { chunks(body) } else { body.to_owned() })
 }
 
-/// What stands in chunks.
+/// The contents of chunks.
 fn chunks(mut body: &str) -> String {
     let mut text = String::new();
     while let Some((head, rest)) = body.split_once("\r\n") {
@@ -76,7 +76,7 @@ fn chunks(mut body: &str) -> String {
     text
 }
 
-/// The answer to a command of Redis, without its type; that of a bulk string is its text.
+/// The answer to a Redis command, without its type; that of a bulk string is its text.
 pub(super) fn redis(port: u16, words: &[&str]) -> Result<String, SuiteError> {
     match Redis::connect(port)?.command(words)? {
         Reply::Text(text) => Ok(text),
@@ -84,12 +84,12 @@ pub(super) fn redis(port: u16, words: &[&str]) -> Result<String, SuiteError> {
     }
 }
 
-/// A connection to a server that speaks Redis' protocol.
+/// A connection to a server that speaks the Redis protocol.
 pub(super) struct Redis {
     answers: BufReader<TcpStream>,
 }
 
-/// What Redis answers: all that is no array is text.
+/// An answer from Redis: anything but an array is text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Text(String),
@@ -118,7 +118,7 @@ impl Redis {
         let line = line.trim_end();
         match line.split_at_checked(1) {
             Some(("$", len)) => {
-                // With the end of the line.
+                // Including the line end.
                 let len: usize = len.parse().map_err(|_| unexpected(command, line))?;
                 let mut text = vec![0; len + 2];
                 self.answers.read_exact(&mut text).map_err(failed())?;

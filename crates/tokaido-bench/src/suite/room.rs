@@ -1,4 +1,4 @@
-//! Room on the disk and in memory, and for open files: what is taken, what is left, and what the disk has written.
+//! Disk space, memory and open files: what is used, what is left, and what the disk has written.
 
 use std::{
     ffi::CString,
@@ -13,7 +13,7 @@ use std::{
 /// The unit of `st_blocks`, and of the sectors that the kernel counts.
 const BLOCK_LEN: u64 = 512;
 
-/// Bytes on the disk of all that is in a directory, in whole blocks.
+/// Disk space of everything in a directory, in bytes, in whole blocks.
 pub(super) fn used(directory: &Path) -> io::Result<u64> {
     let mut sum = 0;
     for entry in fs::read_dir(directory)? {
@@ -21,7 +21,7 @@ pub(super) fn used(directory: &Path) -> io::Result<u64> {
         match fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => sum += used(&path)?,
             Ok(metadata) => sum += metadata.blocks() * BLOCK_LEN,
-            // A server removes files while it runs.
+            // A server may remove files while it runs.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -29,10 +29,10 @@ pub(super) fn used(directory: &Path) -> io::Result<u64> {
     Ok(sum)
 }
 
-/// Bytes that are left on the disk of a directory.
+/// Bytes left on the disk of a directory.
 pub(super) fn on_disk(directory: &Path) -> io::Result<u64> {
     let path = CString::new(directory.as_os_str().as_bytes())?;
-    // SAFETY: the path ends with a zero, and the system fills in the value, for which zeros are a valid one.
+    // SAFETY: the path is zero-terminated, and the system fills in the value, for which zeros are valid.
     let statistics = unsafe {
         let mut statistics: libc::statvfs = std::mem::zeroed();
         match libc::statvfs(path.as_ptr(), &raw mut statistics) {
@@ -43,7 +43,7 @@ pub(super) fn on_disk(directory: &Path) -> io::Result<u64> {
     Ok(statistics.f_bavail * statistics.f_frsize)
 }
 
-/// Waits until the disk has all that was written to the file system of a directory, which is given back.
+/// Waits until everything written to a directory's file system is on disk. Returns the open directory.
 pub(super) fn sync(directory: &Path) -> io::Result<fs::File> {
     let file = fs::File::open(directory)?;
     // SAFETY: the file is open.
@@ -53,19 +53,19 @@ pub(super) fn sync(directory: &Path) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// Bytes that the disk of a directory has written until now, for whomever, with all that the system had kept back; `None`
-/// where that is not known, as with file systems that have no disk of their own.
+/// Bytes that the disk of a directory has written so far, for any process, including what the system had buffered. `None`
+/// if that is unknown, as with file systems that have no disk of their own.
 pub(super) fn written(directory: &Path) -> Option<u64> {
     let file = sync(directory).ok()?;
     let device = file.metadata().ok()?.dev();
     let (major, minor) = (libc::major(device), libc::minor(device));
     let statistics = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/stat")).ok()?;
-    // Documentation/block/stat.rst of the kernel: the seventh field is of sectors written.
+    // Documentation/block/stat.rst of the kernel: the seventh field counts the sectors written.
     let sectors: u64 = statistics.split_whitespace().nth(6)?.parse().ok()?;
     Some(sectors * BLOCK_LEN)
 }
 
-/// Bytes of memory that are left, or can be had by removing caches; `None` where the system does not say.
+/// Bytes of memory that are free, or can be freed by dropping caches; `None` if the system does not say.
 pub(super) fn in_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -73,9 +73,9 @@ pub(super) fn in_memory() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Lets this process, and those that it starts, have as many files open as an administrator allows.
+/// Lets this process, and those that it starts, open as many files as the administrator allows.
 pub(super) fn allow_files() -> io::Result<()> {
-    // SAFETY: the system fills in the value, for which zeros are a valid one, and reads it.
+    // SAFETY: the system fills in the value, for which zeros are valid, and reads it.
     let done = unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
         match libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) {

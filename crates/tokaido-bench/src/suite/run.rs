@@ -1,4 +1,4 @@
-//! What came of a run, as it is stored and reported.
+//! The results of a run, as they are stored and reported.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::plan::Scale;
 use crate::{machine::Machine, statistics};
 
-/// The version of the form in which runs are stored.
+/// The version of the format in which runs are stored.
 pub const RUN_FORMAT: u32 = 1;
 
 /// Maximum length of a stored run, in bytes.
 const RUN_LEN_MAX: u64 = 64 << 20;
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// [`RUN_FORMAT`].
@@ -28,103 +28,103 @@ pub struct Run {
     pub scale: Scale,
     /// What it was measured on.
     pub machine: Machine,
-    /// Versions of the peers that were there.
+    /// Versions of the peers that were installed.
     pub peers: BTreeMap<String, String>,
-    /// Whether it was ended early.
+    /// Whether it was stopped early.
     pub was_stopped: bool,
     /// Scenarios that could not be run, with the reason.
     pub failures: BTreeMap<String, String>,
-    /// What was measured, in the order of its scenarios.
+    /// What was measured, in the order of the scenarios.
     pub items: Vec<Item>,
 }
 
-/// One thing that was measured of several subjects.
+/// One thing that was measured for several subjects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// The name of its scenario.
     pub scenario: String,
     /// What was measured.
     pub name: String,
-    /// What the figures are.
+    /// The unit of the figures.
     pub unit: Unit,
-    /// What is done to treat all alike, and what the figure does not tell.
+    /// What is done to treat all subjects alike, and what the figures do not tell.
     pub note: String,
-    /// What the curves of the rows are over, if they have any.
+    /// The axis of the rows' curves, if they have any.
     pub axis: Option<Axis>,
     /// The subjects, ours first.
     pub rows: Vec<Row>,
 }
 
-/// What a figure is.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// A number a second; more is better.
+    /// A rate per second; more is better.
     PerSecond,
     /// A time in seconds; less is better.
     Seconds,
     /// A size in bytes; less is better.
     Bytes,
-    /// A pure number; less is better.
+    /// A dimensionless number; less is better.
     Times,
 }
 
 impl Unit {
-    /// Whether more of it is better.
+    /// Whether more is better.
     #[must_use]
     pub fn more_is_better(self) -> bool {
         self == Self::PerSecond
     }
 }
 
-/// What curves are over.
+/// The axis of curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
-    /// The part of the requests that took at most so long, as 0.99; the figures are times.
+    /// The fraction of the requests that took at most this long, such as 0.99; the figures are times.
     Quantile,
     /// The number of records.
     Records,
 }
 
-/// Points, in the order of their first number.
+/// Points, ordered by their first number.
 pub type Curve = Vec<(f64, f64)>;
 
-/// What was measured of one subject.
+/// What was measured for one subject.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The subject.
     pub subject: String,
-    /// With which settings it ran.
+    /// The settings with which it ran.
     pub settings: String,
     /// Whether it is Tokaido.
     pub is_ours: bool,
-    /// The place, among the rows, of that of Tokaido which does the same, if it is a peer's.
+    /// For a peer, the index among the rows of Tokaido's row that does the same.
     pub beside: usize,
-    /// A figure for each round, in the order of the rounds.
+    /// A figure for each round, in order.
     pub samples: Vec<f64>,
-    /// Processor time of the server for an operation, in seconds, in the order of the rounds; empty where it is not known.
+    /// Processor time of the server per operation in seconds, for each round, in order; empty if it is unknown.
     pub costs: Vec<f64>,
     /// Where the time went, over all rounds.
     pub split: Option<Split>,
     /// Whether the generator was the limit in a round, so that the subject may be better than its figure.
     pub is_bound: bool,
-    /// The figure over the axis of the item.
+    /// The figures over the axis of the item.
     pub curve: Curve,
-    /// Why there is no figure, or why there are fewer of them than rounds.
+    /// Why there is no figure, or why there are fewer figures than rounds.
     pub problem: Option<Problem>,
 }
 
 /// Processor time, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Split {
-    /// Of the generator in its own code.
+    /// Of the generator, in user space.
     pub client_user: f64,
-    /// Of the system for the generator.
+    /// Of the kernel, on behalf of the generator.
     pub client_system: f64,
-    /// Of the server in its own code.
+    /// Of the server, in user space.
     pub server_user: f64,
-    /// Of the system for the server.
+    /// Of the kernel, on behalf of the server.
     pub server_system: f64,
 }
 
@@ -152,27 +152,27 @@ impl Split {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Problem {
-    /// It is not installed; this package of Debian brings it, if there is one.
+    /// It is not installed; this is the Debian package that contains it, if there is one.
     Missing(Option<String>),
     /// It failed.
     Failed(String),
 }
 
-/// A stored run cannot be had.
+/// A stored run is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The file cannot be read.
     #[error("{path}: {source}")]
     Read {
-        /// Which.
+        /// Its path.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It is no run.
+    /// The file is not a run.
     #[error("{path} is not a run that `tokaido bench suite` has stored: {why}")]
     Form {
-        /// Which.
+        /// Its path.
         path: String,
         /// What is wrong.
         why: String,
@@ -183,7 +183,7 @@ impl Run {
     /// Reads a stored run.
     ///
     /// # Errors
-    /// If the file cannot be read, or is of another form.
+    /// If the file cannot be read, or has another format.
     pub fn read(path: &Path) -> Result<Self, RunError> {
         let shown = || path.display().to_string();
         let failed = |source| RunError::Read { path: shown(), source };
@@ -205,7 +205,7 @@ impl Run {
         }
     }
 
-    /// The text of a stored run.
+    /// The text in which a run is stored.
     #[must_use]
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
@@ -213,8 +213,8 @@ impl Run {
 }
 
 impl Item {
-    /// How many times better ours is than row `index`, round by round, by that of our rows which does the same; above 1 means
-    /// that ours is better. `None` where one of both has no figures, or the row is ours.
+    /// How many times better ours is than row `index`, round by round, compared with that of our rows which does the same;
+    /// above 1 means that ours is better. `None` if one of the two has no figures, or the row is ours.
     #[must_use]
     pub fn advantages(&self, index: usize) -> Option<Vec<f64>> {
         let (ours, other) = self.beside_ours(index)?;
@@ -225,14 +225,14 @@ impl Item {
         .filter(|ratios| !ratios.is_empty())
     }
 
-    /// The same of the processor time of the servers.
+    /// The same for the processor time of the servers.
     #[must_use]
     pub fn cost_advantages(&self, index: usize) -> Option<Vec<f64>> {
         let (ours, other) = self.beside_ours(index)?;
         Some(statistics::ratios(&ours.costs, &other.costs)).filter(|ratios| !ratios.is_empty())
     }
 
-    /// That of our rows which does the same as row `index`, and that row.
+    /// Our row that does the same as row `index`, and that row.
     #[must_use]
     pub fn beside_ours(&self, index: usize) -> Option<(&Row, &Row)> {
         let row = self.rows.get(index).filter(|row| !row.is_ours)?;

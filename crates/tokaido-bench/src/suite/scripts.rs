@@ -1,10 +1,10 @@
-//! Scripts and configurations that servers are started with. They are a part of the program, so that it needs no other files.
+//! Scripts and configurations for servers. They are part of the program, so that it needs no other files.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use super::error::SuiteError;
 
-/// Those that ours runs as procedures and handlers stand in this folder.
+/// The folder of those that ours runs as procedures and handlers.
 const PROCEDURES: &str = "procedures/";
 
 macro_rules! files {
@@ -34,7 +34,7 @@ const FILES: &[(&str, &str)] = files![
     "setget.rb",
 ];
 
-/// What the loop patterns are made of.
+/// The parts of the loop patterns.
 const PATTERNS: &[(&str, &str)] = files![
     "patterns/kyoto.lua",
     "patterns/loops.lua",
@@ -46,10 +46,10 @@ const PATTERNS: &[(&str, &str)] = files![
     "patterns/tokaido.lua",
 ];
 
-/// What stands before the name of statements, in the loops and in the file of a system.
+/// Precedes the name of statements, in the loops and in the file of a system.
 const MARK: &str = "--@ ";
 
-/// The loop patterns as a system has them: its statements, in the place of their names.
+/// The loop patterns for a system, with its statements in place of their names.
 pub(super) fn patterns(system: &str) -> String {
     let file = |name: &str| {
         let path = format!("patterns/{name}.lua");
@@ -68,13 +68,13 @@ pub(super) fn patterns(system: &str) -> String {
     text + section("after")
 }
 
-/// What a Kyoto Tycoon must have been started with to take part in the loop patterns.
+/// The script with which a Kyoto Tycoon must have been started to take part in the loop patterns.
 #[must_use]
 pub fn kyoto_tycoon_script() -> String {
     patterns("kyoto")
 }
 
-/// The same as a program, which runs the pattern that its first argument names, with as many keys as the second one says.
+/// The same as a program. It runs the pattern named by its first argument, with as many keys as the second one says.
 pub(super) fn patterns_program(system: &str) -> String {
     let program = PATTERNS.iter().find(|(name, _)| *name == "patterns/program.lua");
     patterns(system) + program.map_or("", |(_, text)| *text)
@@ -85,19 +85,19 @@ pub(super) fn text(name: &str) -> &'static str {
     FILES.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| *text)
 }
 
-/// Writes all that other programs run into `directory`.
+/// Writes everything that other programs run to `directory`.
 pub(super) fn write(directory: &Path) -> Result<(), SuiteError> {
     write_some(directory, "", &[("patterns_ngx.lua", &patterns("nginx"))])
 }
 
-/// Writes those that ours runs into `directory`.
+/// Writes everything that ours runs to `directory`.
 pub(super) fn write_procedures(directory: &Path) -> Result<(), SuiteError> {
     let patterns =
         [("patterns.lua", &*patterns("tokaido")), ("patterns_kyoto.lua", &patterns("kyoto"))];
     write_some(directory, PROCEDURES, &patterns)
 }
 
-/// Writes the files whose names begin so, without their folder, and others.
+/// Writes the files whose names begin with `begin`, without their folder, and `others`.
 fn write_some(directory: &Path, begin: &str, others: &[(&str, &str)]) -> Result<(), SuiteError> {
     let failed = || SuiteError::system("cannot write scripts");
     fs::create_dir_all(directory).map_err(failed())?;

@@ -1,4 +1,4 @@
-//! A server that is started to be measured: a process with a directory of its own, both gone with this value.
+//! A server that is started to be measured: a process with a directory of its own; dropping this value removes both.
 
 use std::{
     fs::{self, File},
@@ -15,39 +15,39 @@ use tempfile::TempDir;
 use super::{cores, error::SuiteError, plan::Context, program};
 use crate::ports;
 
-/// Longest that a server may take until it listens.
+/// The longest that a server may take until it listens.
 const START_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Longest that a server may take until it has ended.
+/// The longest that a server may take to exit.
 const END_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// How often it is looked whether it does.
+/// How often to check for either.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// What it prints, in its directory.
+/// Its output, in its directory.
 const LOG: &str = "bench.log";
 
 /// A running server.
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
-    /// What has started it.
+    /// The command that started it.
     command: Command,
     port: u16,
     /// Data, log, and whatever else the program writes.
     directory: TempDir,
 }
 
-/// On which cores a server runs.
+/// The cores that a server runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cores {
-    /// On one, the last one of the machine.
+    /// One core, the last one of the machine.
     One,
     All,
 }
 
 impl Server {
-    /// Starts what `command` makes of a fresh directory and a port, and waits until it listens there.
+    /// Starts the command that `command` returns for a fresh directory and a port, and waits until it listens there.
     pub(super) fn start(
         context: &Context<'_>,
         cores: Cores,
@@ -61,10 +61,10 @@ impl Server {
         let log = File::create(directory.path().join(LOG)).map_err(failed())?;
         let again = log.try_clone().map_err(failed())?;
         command.stdin(Stdio::null()).stdout(log).stderr(again);
-        // A group of its own: Ctrl-C is for us, and all of its processes are ended with it.
+        // Its own process group: Ctrl-C is for this program only, and the whole group can be killed at once.
         command.process_group(0);
         let core = (cores == Cores::One).then(cores::last).flatten();
-        // SAFETY: between fork and exec only calls of the system are made, which a signal handler might make, too.
+        // SAFETY: between fork and exec only system calls are made that a signal handler might make, too.
         unsafe { command.pre_exec(move || before_exec(core)) };
         let child = command.spawn().map_err(cannot_start(&command))?;
         let mut server = Self { child, command, port, directory };
@@ -72,9 +72,9 @@ impl Server {
         Ok(server)
     }
 
-    /// Lets it end by itself, and starts it again as it was, with what it has left on the disk. Gives when it was started.
+    /// Stops it gracefully, and starts it again with what it left on disk. Returns when it was started.
     pub(super) fn restart(&mut self, context: &Context<'_>) -> Result<Instant, SuiteError> {
-        // SAFETY: a call of the system that touches no memory. The child has not been waited for, so its number is nobody else's.
+        // SAFETY: a system call that touches no memory. The child has not been waited for, so no other process has its number.
         unsafe { libc::kill(self.child.id() as libc::pid_t, libc::SIGTERM) };
         let end = Instant::now();
         while self.child.try_wait().map_err(cannot_start(&self.command))?.is_none() {
@@ -90,7 +90,7 @@ impl Server {
         Ok(began)
     }
 
-    /// That it runs.
+    /// Checks that it is running.
     pub(super) fn check(&mut self) -> Result<(), SuiteError> {
         match self.child.try_wait() {
             Ok(Some(status)) => Err(self.failure(format!("ended with {status}"))),
@@ -98,7 +98,7 @@ impl Server {
         }
     }
 
-    /// Where its data are.
+    /// The directory of its data.
     pub(super) fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -136,17 +136,17 @@ fn cannot_start(command: &Command) -> impl FnOnce(io::Error) -> SuiteError + use
 impl Drop for Server {
     fn drop(&mut self) {
         let group = self.child.id() as libc::pid_t;
-        // SAFETY: a call of the system that touches no memory. The group is the child's, which has not been waited for, so
-        // its number is nobody else's.
+        // SAFETY: a system call that touches no memory. The group is the child's, which has not
+        // been waited for, so no other process has its number.
         unsafe { libc::kill(-group, libc::SIGKILL) };
         // It may be gone already.
         let _ = self.child.wait();
     }
 }
 
-/// In the child: it ends with us, and keeps to its core.
+/// In the child: it is killed when its parent dies, and stays on its core.
 fn before_exec(core: Option<usize>) -> io::Result<()> {
-    // SAFETY: a call of the system that touches no memory.
+    // SAFETY: a system call that touches no memory.
     if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
         return Err(io::Error::last_os_error());
     }

@@ -16,20 +16,20 @@ use super::{
     server::{Cores, Server},
 };
 
-/// What memcached and a cache of ours may hold, in MiB: all records of a load stay.
+/// Maximum size of memcached and of our cache, in MiB: all records of a load fit.
 const CACHE_MIB: u64 = 1024;
 
-/// Connections that a server takes.
+/// Maximum number of connections of a server.
 const CONNECTIONS_MAX: &str = "20000";
 
 /// When a write is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Durability {
-    /// Whenever it pleases the system, or never.
+    /// Whenever the system decides, or never.
     None,
-    /// Up to a second after it is answered.
+    /// Up to a second after the answer.
     Interval,
-    /// Before it is answered.
+    /// Before the answer.
     Always,
 }
 
@@ -45,7 +45,7 @@ impl Durability {
     }
 }
 
-/// One that takes part, and its server, or why there is none.
+/// A participant and its server, or why there is none.
 pub(super) struct Started {
     pub(super) name: Name,
     pub(super) server: Result<Server, Problem>,
@@ -60,7 +60,7 @@ impl Started {
         }
     }
 
-    /// A peer's, if it is there and is to take part.
+    /// A peer's server, if the peer is installed and is to take part.
     fn peer(
         context: &Context<'_>,
         peer: &str,
@@ -89,7 +89,7 @@ impl Started {
     }
 }
 
-/// Ours, with so many workers, the scripts of the suite as procedures, and further options.
+/// Ours, with this many workers, the suite's scripts as procedures, and further options.
 pub(super) fn tokaido(
     context: &Context<'_>,
     cores: Cores,
@@ -101,7 +101,7 @@ pub(super) fn tokaido(
         let procedures = directory.join("procedures");
         scripts::write_procedures(&procedures)?;
         let mut command = serve(context, workers, directory, port);
-        // No call is to be stopped, however slow the machine is.
+        // No call must be interrupted, however slow the machine is.
         command.args(["--script-ms", "600000"]);
         command.arg("--procedures").arg(procedures).args(options);
         Ok(command)
@@ -117,7 +117,7 @@ fn serve(context: &Context<'_>, workers: usize, directory: &Path, port: u16) -> 
     command
 }
 
-/// Ours with this durability, asked by Redis' protocol.
+/// Ours with this durability, over the Redis protocol.
 pub(super) fn tokaido_of(
     context: &Context<'_>,
     durability: Durability,
@@ -131,7 +131,7 @@ pub(super) fn tokaido_of(
     tokaido(context, Cores::All, 1, &settings, &["--sync", sync])
 }
 
-/// Ours for a store that grows: no procedures, a sync each second, and so many MiB of writes between two checkpoints.
+/// Ours as a growing store: no procedures, a sync every second, and this many MiB of writes between two checkpoints.
 pub(super) fn tokaido_growing(
     context: &Context<'_>,
     memtable_mib: u64,
@@ -146,19 +146,19 @@ pub(super) fn tokaido_growing(
     Started::of(Name::ours(&settings), server)
 }
 
-/// Ours with a cache for memcached's clients, in which all records of a load stay.
+/// Ours with a cache for memcached clients, in which all records of a load fit.
 pub(super) fn tokaido_cache(context: &Context<'_>) -> Result<Started, SuiteError> {
     tokaido_cache_of(context, CACHE_MIB)
 }
 
-/// The same with room for so many MiB.
+/// The same with this many MiB.
 pub(super) fn tokaido_cache_of(context: &Context<'_>, mib: u64) -> Result<Started, SuiteError> {
     let settings = "1 worker, a cache, memcached's protocol";
     let bytes = format!("{mib}MiB");
     tokaido(context, Cores::All, 1, settings, &["--memcached-bytes", &bytes])
 }
 
-/// Redis, or one of those that take its options.
+/// Redis, or another server with the same options.
 pub(super) fn redis(
     context: &Context<'_>,
     peer: &str,
@@ -177,7 +177,7 @@ pub(super) fn redis(
     redis_with(context, peer, Name::peer(peer, settings), policy)
 }
 
-/// Redis as a cache of so many MiB, from which records are evicted by a policy.
+/// Redis as a cache of this many MiB, with an eviction policy.
 pub(super) fn redis_cache(
     context: &Context<'_>,
     mib: u64,
@@ -203,7 +203,7 @@ fn redis_with(
     })
 }
 
-/// Dragonfly, which has no log of its writes.
+/// Dragonfly, which has no write log.
 pub(super) fn dragonfly(context: &Context<'_>) -> Result<Option<Started>, SuiteError> {
     let name = Name::peer("dragonfly", "1 thread, nothing on disk");
     Started::peer(context, "dragonfly", name, Cores::All, |mut command, directory, port| {
@@ -213,23 +213,23 @@ pub(super) fn dragonfly(context: &Context<'_>) -> Result<Option<Started>, SuiteE
     })
 }
 
-/// memcached, in which all records of a load stay.
+/// memcached, in which all records of a load fit.
 pub(super) fn memcached(context: &Context<'_>) -> Result<Option<Started>, SuiteError> {
     memcached_of(context, CACHE_MIB)
 }
 
-/// The same with room for so many MiB.
+/// The same with this many MiB.
 pub(super) fn memcached_of(context: &Context<'_>, mib: u64) -> Result<Option<Started>, SuiteError> {
     let name = Name::peer("memcached", "-t 1");
     Started::peer(context, "memcached", name, Cores::All, |mut command, _, port| {
-        // It does not run as root unless it is told to.
+        // It runs as root only if told to.
         command.args(["-u", "root", "-l", "127.0.0.1", "-p", &port.to_string(), "-U", "0"]);
         command.args(["-t", "1", "-m", &mib.to_string(), "-c", CONNECTIONS_MAX]);
         Ok(command)
     })
 }
 
-/// nginx with its Lua module; the name says what of it is asked.
+/// nginx with its Lua module; the name says what is requested.
 pub(super) fn nginx(
     context: &Context<'_>,
     cores: Cores,
@@ -244,7 +244,7 @@ pub(super) fn nginx(
     })
 }
 
-/// Apache with mod_lua: one process, whose threads take any core that they may.
+/// Apache with mod_lua: one process, whose threads use any core that they may.
 pub(super) fn apache(
     context: &Context<'_>,
     cores: Cores,
@@ -252,13 +252,13 @@ pub(super) fn apache(
 ) -> Result<Option<Started>, SuiteError> {
     Started::peer(context, "apache", name, cores, |mut command, directory, port| {
         let path = configure(directory, "apache.conf", APACHE_MODULES, port, "1")?;
-        // One process, which is the one that is started.
+        // A single process, which is the one that is started.
         command.args(["-X", "-f"]).arg(path);
         Ok(command)
     })
 }
 
-/// Fills in a configuration and gives its path.
+/// Fills in a configuration and returns its path.
 fn configure(
     directory: &Path,
     name: &str,

@@ -1,4 +1,4 @@
-//! One that sets and gets keys in turns: a client library, as a program or in this process, or a store in this process.
+//! Workers that set and get keys in turns: client libraries, as programs or in this process, and in-process stores.
 
 use std::{
     ffi::OsStr,
@@ -12,17 +12,17 @@ use std::{
 use super::{dictionary::OpenDictionary, program};
 use crate::net;
 
-/// What every key is set to.
+/// The value of every key.
 pub(super) const VALUE: &[u8] = &[b'x'; 64];
 
-/// The key of a number.
+/// The key for a number.
 pub(super) fn key(number: u64) -> Vec<u8> {
     let mut key = Vec::new();
     net::generate_key(number, &mut key);
     key
 }
 
-/// What is done with keys.
+/// What to do with keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     Set,
@@ -40,19 +40,19 @@ impl Work {
     }
 }
 
-/// What a turn took.
+/// The time that a turn took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spent {
-    /// As a clock on the wall has it.
+    /// Wall-clock time.
     pub(super) real: Duration,
-    /// Of the processor, in code of the process.
+    /// Processor time in the process's own code.
     pub(super) user: Duration,
-    /// Of the processor, in the system.
+    /// Processor time in the kernel.
     pub(super) system: Duration,
 }
 
 impl Spent {
-    /// What something takes in this process, all its threads together.
+    /// The time that `work` takes in this process, all its threads together.
     pub(super) fn of(work: impl FnOnce() -> Result<(), String>) -> Result<Self, String> {
         let (user, system) = processor_times(libc::RUSAGE_SELF);
         let began = Instant::now();
@@ -66,7 +66,7 @@ impl Spent {
         })
     }
 
-    /// The same with programs that were started meanwhile, and have ended.
+    /// The same, including programs that were started meanwhile and have exited.
     pub(super) fn with_programs(work: impl FnOnce() -> Result<(), String>) -> Result<Self, String> {
         let (user, system) = processor_times(libc::RUSAGE_CHILDREN);
         let spent = Self::of(work)?;
@@ -79,9 +79,9 @@ impl Spent {
     }
 }
 
-/// User and system time of this process, or of programs that it has started and that have ended.
+/// User and system time of this process, or of its exited child processes.
 fn processor_times(whose: libc::c_int) -> (Duration, Duration) {
-    // SAFETY: the system fills in the value, for which zeros are a valid one.
+    // SAFETY: the system fills in the value, for which zeros are valid.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(whose, &raw mut usage);
@@ -93,13 +93,13 @@ fn processor_times(whose: libc::c_int) -> (Duration, Duration) {
     (duration(usage.ru_utime), duration(usage.ru_stime))
 }
 
-/// One that sets and gets.
+/// Sets and gets keys.
 pub(super) trait Worker {
-    /// Sets the keys of so many numbers to [`VALUE`], one after the other, or gets them and compares.
+    /// Sets the keys of `count` numbers to [`VALUE`], in order, or gets them and compares.
     fn turn(&mut self, work: Work, count: u64) -> Result<Spent, String>;
 }
 
-/// A store, each set of which is a transaction where it has any.
+/// A store; each set is a transaction, if the store has any.
 impl Worker for Box<dyn OpenDictionary> {
     fn turn(&mut self, work: Work, count: u64) -> Result<Spent, String> {
         Spent::of(|| {
@@ -115,10 +115,10 @@ impl Worker for Box<dyn OpenDictionary> {
     }
 }
 
-/// A program that is told its turns line by line, and answers with what each took. It ends with this value.
+/// A program that reads its turns line by line, and answers with the time of each. Dropping this value ends it.
 pub(super) struct Program {
     child: Child,
-    /// `None` when it is to end.
+    /// `None` when it is to exit.
     turns: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
@@ -135,7 +135,7 @@ impl Program {
         let mut command = Command::new(interpreter);
         command.arg(script).args([OsStr::new(library), OsStr::new(&port)]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own: Ctrl-C is for us.
+        // Its own process group: Ctrl-C is for this program only.
         command.process_group(0);
         let mut child =
             command.spawn().map_err(|error| format!("{}: {error}", interpreter.display()))?;
@@ -145,11 +145,11 @@ impl Program {
         Ok(Self { child, turns, answers })
     }
 
-    /// Why it has ended.
+    /// Why it exited.
     fn last_words(&mut self) -> String {
         let mut text = Vec::new();
         if let Some(errors) = &mut self.child.stderr {
-            // What can be read of it tells more than that it cannot.
+            // Whatever can be read of it says more than the error would.
             let _ = errors.read_to_end(&mut text);
         }
         program::last_lines(&String::from_utf8_lossy(&text))
@@ -158,7 +158,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // It ends with its input.
+        // It exits when its input ends.
         self.turns = None;
         let _ = self.child.wait();
     }
@@ -196,7 +196,7 @@ mod tests {
         let path = directory.path().join("script");
         std::fs::write(&path, script).unwrap();
         let mut program = Program::start(Path::new("/bin/sh"), &path, "library", 7).unwrap();
-        // The script must stand there until the shell has read it.
+        // The script must exist until the shell has read it.
         let mut first = String::new();
         program.answers.read_line(&mut first).unwrap();
         program

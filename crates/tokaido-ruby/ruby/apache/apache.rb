@@ -32,23 +32,23 @@ class Apache
 
   PROXYREQ_NONE, PROXYREQ_PROXY, PROXYREQ_REVERSE, PROXYREQ_RESPONSE = 0, 1, 2, 3
 
-  # The reasons for what is not offered, by name.
+  # The reasons why methods are not offered, by name.
   REFUSED = {}
 
   class << self
-    # As `rputs(text)`, which is in C and appends to the body of the answer, with the end of a line.
+    # Like `rputs(text)`, which is in C and appends to the body of the answer, but with a line end.
     def echo(text)
       rputs("#{text}\n")
     end
 
-    # Sets the result of the script, which goes on.
+    # Sets the result of the script, which continues.
     def return(code)
       raise TypeError, "a result is an integer, this is #{code.inspect}" unless code.is_a?(Integer)
       Tokaido::ModMruby::Visit.current!.code = code
       self
     end
 
-    # Writes a line to the server's log; a level is one of the constants LOG_….
+    # Writes a line to the server's log; the level is one of the constants LOG_….
     def log(level, message)
       name = level <= 3 ? :error : level == 4 ? :warn : level <= 6 ? :info : :debug
       Tokaido.log(name, message)
@@ -63,7 +63,7 @@ class Apache
     def module_version = Tokaido::VERSION
     def server_version = "Tokaido/#{Tokaido::VERSION}"
 
-    # Forgets a global variable, and gives the names of those that are left.
+    # Removes a global variable, and returns the names of the remaining ones.
     def remove_global_variable(name)
       Tokaido::Core.remove_global(name)
       global_variables
@@ -71,7 +71,7 @@ class Apache
 
     alias global_remove remove_global_variable
 
-    # Has methods of a class, or of `Apache` itself, raise that they are not offered.
+    # Makes methods of a class, or of `Apache` itself, raise that they are not offered.
     def refuse(owner, reason, *names)
       title = owner.equal?(singleton_class) ? "Apache." : "#{owner}#"
       names.each do |name|
@@ -96,7 +96,7 @@ module Kernel
   def get_server_class = Apache
 end
 
-# What requests leave for each other, in the virtual machine of one thread.
+# Data that requests leave for each other, within the virtual machine of one thread.
 class Userdata
   KEPT = {}
   private_constant :KEPT if respond_to?(:private_constant)

@@ -1,4 +1,4 @@
-# `run app`: an application in the manner of Rack answers the request.
+# `run app`: a Rack application answers the request.
 
 module Kernel
   def run(application)
@@ -27,7 +27,7 @@ module Tokaido
         "rack.run_once" => false, "rack.hijack?" => false, "server.name" => server_name,
         "server.version" => Apache.server_version,
       }
-      # Not the header `Proxy`, whose name would be that of a variable that programs take for the operator's.
+      # Not the header `Proxy`: programs would mistake its variable for the operator's.
       request.headers_in.all.each { |name, value| env[cgi_name(name)] = value unless name == "Proxy" }
       env
     end

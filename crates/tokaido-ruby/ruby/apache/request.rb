@@ -1,7 +1,7 @@
-# `Apache::Request` and what hangs on it.
+# `Apache::Request` and its parts.
 
 class Apache
-  # What belongs to one request, and is of no use behind it.
+  # Belongs to one request, and is useless after it.
   class OfRequest
     def initialize
       @visit = Tokaido::ModMruby::Visit.current!
@@ -16,7 +16,7 @@ class Apache
   end
 
   class Request < OfRequest
-    # Fields that may be set: by name, what they are before.
+    # Fields that can be set, by name, with their initial values.
     TEXTS = {
       the_request: ->(r, _) { "#{r.method} #{r.unparsed_uri} #{r.protocol}" },
       protocol: ->(_, _) { Tokaido::Core.request_field(5) },
@@ -38,7 +38,7 @@ class Apache
     private_constant :TEXTS if respond_to?(:private_constant)
 
     class << self
-      # What the `*name` at the end of a route has matched.
+      # What the `*name` at the end of a route matched.
       def rest_of(pattern)
         name = pattern[/\*([^\/]+)\z/, 1] or return ""
         pair = Tokaido::Core.request_pairs(0).find { |other, _| other == name }
@@ -74,7 +74,7 @@ class Apache
       visit.status = value
     end
 
-    # "404 Not Found"; a client is told the number.
+    # "404 Not Found"; only the number is sent to clients.
     def status_line = visit.fields[:status_line]
     def status_line=(line)
       number = line.to_s.to_i
@@ -83,7 +83,7 @@ class Apache
       visit.fields[:status_line] = line.to_s
     end
 
-    # The answer has the length that it has, whatever is set.
+    # The answer has its actual length, whatever is set here.
     def content_length = visit.fields[:content_length] || 0
     def content_length=(value)
       visit.fields[:content_length] = Integer(value)
@@ -152,7 +152,7 @@ class Apache
   class Headers_out < OfRequest
     def [](name) = visit.headers_out[name]
 
-    # A cookie stands beside those that are set already.
+    # A cookie is added to those that are already set.
     def []=(name, value)
       name.to_s.downcase == "set-cookie" ? visit.headers_out.add(name, value) : visit.headers_out[name] = value
     end
@@ -160,7 +160,7 @@ class Apache
     def all = visit.headers_out.to_h
   end
 
-  # What CGI would have in its environment, and what scripts add to it.
+  # The CGI environment of the request, and what scripts add to it.
   class Env < OfRequest
     def [](name) = visit.env[name]
     def []=(name, value)
@@ -170,7 +170,7 @@ class Apache
     def all = visit.env.to_h
   end
 
-  # The name and the password that a client gives, in the phase authn_check_password.
+  # The user name and password that a client sent, in the phase authn_check_password.
   class AuthnProvider < OfRequest
     AUTH_DENIED, AUTH_GRANTED, AUTH_USER_FOUND, AUTH_USER_NOT_FOUND, AUTH_GENERAL_ERROR = 0, 1, 2, 3, 4
 
@@ -218,7 +218,7 @@ class Apache
 
     def insert_eos = self
 
-    # Has the server's own page of a status sent.
+    # Makes the server send its own page for a status.
     def error_create(status)
       cleanup
       visit.fail_filter(status)

@@ -1,4 +1,4 @@
-# What scripts of mod_mruby's can know of the server, the connection and files.
+# What mod_mruby scripts can know about the server, the connection and files.
 
 class Apache
   class Connection < OfRequest
@@ -33,7 +33,7 @@ class Apache
          :error_fname, :error_fname=, :loglevel, :loglevel=, :path, :pathlen, :admin, :defn_name, :defn_line_number,
          :keep_alive_max, :keep_alive_timeout, :limit_req_line, :limit_req_fieldsize, :limit_req_fields, :timeout, :timeout=
 
-  # How busy the server is. As a worker of Apache's serves a connection, so connections count as workers here.
+  # How busy the server is. A worker of Apache serves one connection, so connections count as workers here.
   class Scoreboard
     def pid = figures[0]
     def uptime = figures[1]
@@ -44,10 +44,10 @@ class Apache
     def server_limit = 1
     def thread_limit = figures[4]
 
-    # Processor time of the server in its life, in percent of one processor.
+    # Processor time of the server since it started, in percent of one processor.
     def cpu_load = uptime > 0 ? figures[5] / uptime * 100 : 0.0
 
-    # The averages of one, five and fifteen minutes of the machine.
+    # The machine's load averages over one, five and fifteen minutes.
     def loadavg = figures[6, 3]
 
     private
@@ -58,7 +58,7 @@ class Apache
   refuse Scoreboard, "it tells of Apache's own processes", :status, :counter, :access_counter
   refuse Scoreboard, "the bytes of answers are not counted", :total_kbyte
 
-  # The file that the request's filename names, below the document root.
+  # The file named by the request's filename, below the document root.
   class Finfo < OfRequest
     APR_NOFILE, APR_REG, APR_DIR, APR_CHR, APR_BLK, APR_PIPE, APR_LNK, APR_SOCK, APR_UNKFILE = 0, 1, 2, 3, 4, 5, 6, 7, 127
 
@@ -69,7 +69,7 @@ class Apache
     def filetype = stat ? KINDS.fetch(stat[0] & 0o170000, APR_UNKFILE) : APR_NOFILE
     def mode = figure(0) & 0o7777
 
-    # The permissions as Apache keeps them: four bits for each of owner, group and others.
+    # The permissions in Apache's format: four bits each for owner, group and others.
     def permission
       bits = mode
       (bits & 0o700) << 2 | (bits & 0o070) << 1 | bits & 0o007

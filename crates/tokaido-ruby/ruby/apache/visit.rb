@@ -1,13 +1,13 @@
-# What is known of the request that scripts of mod_mruby's answer, and its way through the phases.
+# The request that mod_mruby scripts answer, and its way through the phases.
 
 module Tokaido
   module ModMruby
     PAGE = "docs/mod_mruby.md"
 
-    # Names of headers and notes in any case, with their values, as Apache keeps them.
+    # Headers and notes with case-insensitive names, and their values, as in Apache.
     class Table
       def initialize
-        # By the name in lower case: the name as it was set first, and the values.
+        # By the name in lower case: the name as it was first set, and the values.
         @entries = {}
       end
 
@@ -29,7 +29,7 @@ module Tokaido
         @entries.each_value { |entry| 1.upto(entry.size - 1) { |i| yield entry[0], entry[i] } }
       end
 
-      # Of a name that comes twice, the last value.
+      # If a name occurs twice, the last value.
       def to_h
         all = {}
         each { |name, value| all[name] = value }
@@ -37,7 +37,7 @@ module Tokaido
       end
     end
 
-    # One file: what it was compiled to, and what is said of it.
+    # One file: its compiled code and its settings.
     class Script
       attr_reader :path, :location, :realm, :method, :pattern
 
@@ -49,7 +49,7 @@ module Tokaido
         @method, @pattern = settings["method"], settings["pattern"]
       end
 
-      # Whether a path is at its location, or below it.
+      # Whether a path is at or below its location.
       def covers?(path)
         return true unless @location
         path == @location || path.start_with?(@location.end_with?("/") ? @location : "#{@location}/")
@@ -60,14 +60,14 @@ module Tokaido
       end
     end
 
-    # The request that is answered.
+    # The request that is being answered.
     class Visit
       OK = 0
       DECLINED = -1
       DONE = -2
       UNAUTHORIZED = 401
 
-      # Statuses with a page of the server's own.
+      # Statuses with one of the server's own pages.
       PAGES = {
         300 => "Multiple Choices", 301 => "Moved Permanently", 302 => "Found", 303 => "See Other", 304 => "Not Modified",
         305 => "Use Proxy", 307 => "Temporary Redirect", 308 => "Permanent Redirect", 400 => "Bad Request", 401 => "Unauthorized",
@@ -83,7 +83,7 @@ module Tokaido
         507 => "Insufficient Storage", 508 => "Loop Detected", 510 => "Not Extended", 511 => "Network Authentication Required",
       }.freeze
 
-      # Headers that are the server's own affair.
+      # Headers that only the server sets.
       OWN = %w[content-length transfer-encoding date server connection].freeze
 
       # The scripts of each phase, in the order of their files.
@@ -92,11 +92,11 @@ module Tokaido
         "authn_check_password" => [], "auth_checker" => [], "fixups" => [], "output_filter" => [], "log_transaction" => [],
       }.freeze
 
-      # Scripts that answer requests: by their path, and by their method and route.
+      # Scripts that answer requests: by path, and by method and route.
       BY_PATH = {}
       BY_ROUTE = {}
 
-      # Global variables that were there before any script.
+      # Global variables that existed before any script.
       @globals = nil
       @has_phases = false
 
@@ -112,12 +112,12 @@ module Tokaido
           PHASES[phase] << script
         end
 
-        # Notes that a text has global variables, perhaps.
+        # Notes whether a text may use global variables.
         def look_for_globals(text)
           @has_globals ||= text.include?("$")
         end
 
-        # Forgets the global variables that a request has made.
+        # Removes the global variables that a request created.
         def sweep_globals
           return unless @has_globals
           names = global_variables
@@ -126,8 +126,8 @@ module Tokaido
           (names - @globals).each { |name| Core.remove_global(name) }
         end
 
-        # Answers a request where phases stand around the script, or global variables may be left behind. C does it
-        # elsewhere.
+        # Answers a request if the script is surrounded by phases, or may leave global variables
+        # behind. Otherwise C does it.
         def answer(script)
           sweep_globals if @has_globals && !@globals
           Core.visit = visit = new(script)
@@ -144,7 +144,7 @@ module Tokaido
           sweep_globals if @has_globals
         end
 
-        # Says why there can be no output.
+        # Raises an error that says why output is impossible.
         def refuse_output = current!.check_open
       end
 
@@ -159,7 +159,7 @@ module Tokaido
       def status = @status || 200
       def body = @body ||= ""
 
-      # Fields of the request that were asked for or set.
+      # Fields of the request that were read or set.
       def fields = @fields ||= {}
 
       def check_open
@@ -167,7 +167,7 @@ module Tokaido
         raise Tokaido::Error, "a filter changes the body by the methods of Apache::Filter" if @filter
       end
 
-      # The path, decoded where that can be done.
+      # The path, decoded if possible.
       def path
         fields[:uri] ||= Core.request_field(11)
       end
@@ -188,7 +188,7 @@ module Tokaido
       def err_headers_out = @err_headers_out ||= Table.new
       def notes = @notes ||= Table.new
 
-      # What CGI would have as its environment.
+      # The CGI environment.
       def env
         @env ||= begin
           env = Table.new
@@ -208,7 +208,7 @@ module Tokaido
         end
       end
 
-      # The phases up to the handler and the filters behind it; gives the result.
+      # Runs the phases up to the handler, and then the filters; returns the result.
       def run
         code = run_all("post_read_request")
         code = translate if code == OK
@@ -220,7 +220,7 @@ module Tokaido
         own?(code) ? filtered(code) : code
       end
 
-      # Sends the answer that a result stands for.
+      # Sends the answer for a result.
       def respond(code = self.code)
         @answered = true
         return send_own(status) if code == 0
@@ -232,7 +232,7 @@ module Tokaido
         end
       end
 
-      # What fails now changes nothing of the answer.
+      # Errors no longer affect the answer.
       def run_log
         each_of("log_transaction") do |script|
           begin
@@ -257,7 +257,7 @@ module Tokaido
         PHASES[phase].each { |script| yield script if script.covers?(path) }
       end
 
-      # Runs the scripts of a phase, unless one has something against the request.
+      # Runs the scripts of a phase, unless one rejects the request.
       def run_all(phase)
         each_of(phase) do |script|
           code = answered_by(script)
@@ -266,7 +266,7 @@ module Tokaido
         OK
       end
 
-      # Asks which script is to answer: that of another path or route, if one says so.
+      # Determines which script answers: the one of another path or route, if a script says so.
       def translate
         file, uri = @script.path, path
         PHASES["translate_name"].each do |script|
@@ -285,7 +285,7 @@ module Tokaido
         OK
       end
 
-      # Has the scripts of the phase judge the name and the password that the client gives.
+      # Lets the scripts of the phase check the client's user name and password.
       def authenticate
         each_of("authn_check_password") do |script|
           kind, given = headers_in["Authorization"].to_s.split(" ", 2)
@@ -341,7 +341,7 @@ module Tokaido
         Core.respond_bare(status, body)
       end
 
-      # A page of the server's own: of what scripts have set, it has where a redirect leads and what is meant for errors.
+      # Sends the server's own page. Of the scripts' headers it has only a redirect's target and those for errors.
       def send_page(status)
         @status = status
         send_table(@err_headers_out, true) if @err_headers_out
@@ -364,7 +364,7 @@ module Tokaido
 
   module Core
     class << self
-      # Loads a file of the dialect; what is said of it is judged in Rust.
+      # Loads a file of the dialect; its settings were checked in Rust.
       def load_script(name, settings)
         text, path = source(name)
         ModMruby::Visit.look_for_globals(text)
@@ -398,13 +398,13 @@ module Tokaido
   end
 
   module ModMruby
-    # Headers that programs of CGI are not told, since they are secrets or mean something else there.
+    # Headers that CGI programs do not get, since they are secret or mean something else there.
     HIDDEN = %w[authorization proxy-authorization proxy content-type content-length].freeze
 
     def self.cgi_name(header) = "HTTP_#{header.upcase.tr("-", "_")}"
   end
 
-  # The databases of the server, in the transaction that a request is.
+  # The databases of the server, in the transaction of the request.
   def self.tx
     TRANSACTION
   end

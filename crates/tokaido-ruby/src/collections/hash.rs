@@ -1,4 +1,4 @@
-//! Calls of hashes.
+//! Operations on hashes.
 
 use tokaido_collections::Hash;
 use tokaido_script::{Fault, Value, check_value};
@@ -64,7 +64,7 @@ fn read(context: &mut Context, number: i64, call: &Call<'_>) -> Result<(), Fault
             }
             page.entries.pop().into_iter().for_each(|drawn| context.answer_value(drawn));
         }
-        // A page of fields with their values, behind one, or from the first one on.
+        // A page of fields and values, after a given field or from the first one.
         _ => {
             let after = call.argument(0).optional_text("a field")?;
             let mut page = Page::begin(call.entries(1)?);
@@ -121,7 +121,7 @@ fn write(context: &mut Context, number: i64, call: &Call<'_>) -> Result<(), Faul
     Ok(())
 }
 
-/// What `parse` makes of the value of a field; `None` if there is none.
+/// The result of `parse` for the value of a field; `None` if there is none.
 fn number_in<N>(
     tx: &mut dyn WriteTransaction,
     hash: &Hash<'_>,

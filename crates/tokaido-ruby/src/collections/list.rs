@@ -1,4 +1,4 @@
-//! Calls of lists. Positions begin with 0; those that count from the end are made such in Ruby.
+//! Operations on lists. Positions start at 0; Ruby converts those that count from the end.
 
 use std::ops::ControlFlow;
 
@@ -30,7 +30,7 @@ fn position(call: &Call<'_>, place: usize) -> Result<u64, Fault> {
     Ok(u64::try_from(call.integer(place, "a position")?).unwrap_or(u64::MAX))
 }
 
-/// An argument that says which end: true for the front.
+/// An argument that selects an end: true for the front.
 fn end(call: &Call<'_>) -> End {
     if call.argument(0).is_true() { End::Front } else { End::Back }
 }
@@ -51,7 +51,7 @@ fn read(context: &mut Context, number: i64, call: &Call<'_>) -> Result<(), Fault
                 find(context, tx, &List::new(id, call.key), &item)?;
             }
         }
-        // A page of the items from one position to the one before another, which comes behind it; backwards if so said.
+        // A page of the items from one position up to but excluding another; backwards if the third argument is true.
         _ => {
             let (from, to) = (position(call, 0)?, position(call, 1)?);
             let direction = match call.argument(2).is_true() {
@@ -69,7 +69,7 @@ fn read(context: &mut Context, number: i64, call: &Call<'_>) -> Result<(), Fault
     Ok(())
 }
 
-/// Answers with the position of the first item that is this one.
+/// Answers with the position of the first item that equals `item`.
 fn find(
     context: &mut Context,
     tx: &mut (dyn ReadTransaction + 'static),
@@ -145,7 +145,7 @@ fn write(context: &mut Context, number: i64, call: &Call<'_>) -> Result<(), Faul
             let (first, end) = (position(call, 0)?.min(len), position(call, 1)?.min(len));
             let kept = first.min(end)..end;
             if kept != (0..len) {
-                // Without any item the list is deleted, which takes no time.
+                // If no item is kept, the list is deleted, which is fast.
                 if !kept.is_empty() {
                     check_elements(&limits, len - (kept.end - kept.start))?;
                 }

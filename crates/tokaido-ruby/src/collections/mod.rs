@@ -1,5 +1,5 @@
-//! Hashes, lists, sets, sorted sets and streams, as handles of them in Ruby call them: what commands of Redis do to the same
-//! values, without a command. Each kind has its calls by number, as `ruby/collections.rb` has them.
+//! Hashes, lists, sets, sorted sets and streams, as Ruby's handles use them: what Redis commands do to the same values,
+//! without a command. The calls of each kind are numbered as in `ruby/collections.rb`.
 
 mod hash;
 mod list;
@@ -24,10 +24,10 @@ use crate::{
     operation::Operation,
 };
 
-/// A page ends when so much has been read. The first entry is read whatever its size.
+/// A page ends after this many bytes. The first entry is read whatever its size.
 const PAGE_BYTES_MAX: usize = 16 << 10;
 
-/// Runs a call of a collection: the arguments are its number, the key and what the call takes.
+/// Runs a call of a collection. The arguments are its number, the key and the call's own arguments.
 pub(crate) fn run(
     context: &mut Context,
     operation: Operation,
@@ -47,14 +47,14 @@ pub(crate) fn run(
 
 /// A call of a collection.
 struct Call<'a> {
-    /// `None` stands for one that is not there yet.
+    /// `None` stands for a database that does not exist yet.
     database: Option<DatabaseId>,
     key: &'a [u8],
     arguments: &'a [Argument<'a>],
 }
 
 impl Call<'_> {
-    /// The transaction to read from, and the database; `None` for one that is not there.
+    /// The transaction to read from, and the database; `None` if it does not exist.
     fn to_read<'t>(
         &self,
         context: &Context,
@@ -86,7 +86,7 @@ impl Call<'_> {
         self.argument(place).integer(what)
     }
 
-    /// A score, or what is added to one: infinite ones are some, too.
+    /// A score, or an increment of one; infinities are allowed.
     fn number(&self, place: usize, what: &str) -> Result<f64, Fault> {
         match self.argument(place) {
             Argument::Number(number) if number.is_infinite() => Ok(number),
@@ -94,7 +94,7 @@ impl Call<'_> {
         }
     }
 
-    /// How many entries a page may have.
+    /// The maximum number of entries of a page.
     fn entries(&self, place: usize) -> Result<usize, Fault> {
         Ok(usize::try_from(self.integer(place, "a number of entries")?).unwrap_or(1).max(1))
     }
@@ -128,7 +128,7 @@ fn random() -> u64 {
     RandomState::new().hash_one(0u8)
 }
 
-/// A page that is being filled: up to so many entries, and about [`PAGE_BYTES_MAX`].
+/// A page that is being filled: up to `left` more entries, and about [`PAGE_BYTES_MAX`].
 struct Page {
     entries: Vec<Value>,
     left: usize,
@@ -140,7 +140,7 @@ impl Page {
         Self { entries: Vec::new(), left, bytes: 0 }
     }
 
-    /// Takes an entry of so many bytes; breaks off if it is the last one.
+    /// Adds an entry of `bytes` bytes; breaks if it is the last one.
     fn push(&mut self, entry: Value, bytes: usize) -> ControlFlow<()> {
         self.entries.push(entry);
         self.left -= 1;

@@ -1,4 +1,4 @@
-//! Calls of sets.
+//! Operations on sets.
 
 use std::ops::ControlFlow;
 
@@ -49,7 +49,7 @@ fn read(context: &mut Context, number: i64, call: &Call<'_>) -> Result<(), Fault
             }
             answer_text(context, member);
         }
-        // A page of members behind one, or from the first one on.
+        // A page of members after one, or from the first one on.
         _ => {
             let after = call.argument(0).optional_text("a member")?;
             let mut page = Page::begin(call.entries(1)?);

@@ -1,4 +1,4 @@
-//! Calls of sorted sets. Ranks begin with 0.
+//! Operations on sorted sets. Ranks start at 0.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -27,12 +27,12 @@ pub(super) fn run(context: &mut Context, number: i64, call: &Call<'_>) -> Result
     }
 }
 
-/// An argument that says which end, or where from: true for the highest score.
+/// An argument that selects an end or a direction: true for the highest score.
 fn direction(call: &Call<'_>, place: usize) -> Direction {
     if call.argument(place).is_true() { Direction::Backward } else { Direction::Forward }
 }
 
-/// The range of scores that begins in these arguments: the lowest and the highest, each with whether it is within.
+/// The range of scores in the arguments from `place` on: lowest and highest, each with whether it is included.
 fn span(call: &Call<'_>, place: usize) -> Result<Span, Fault> {
     let bound = |place: usize| {
         let is_within = call.argument(place + 1).is_true();
@@ -91,7 +91,7 @@ fn read(context: &mut Context, number: i64, call: &Call<'_>) -> Result<(), Fault
             })?;
             found.into_iter().for_each(|found| context.answer_value(found));
         }
-        // A page of a range, in one direction, behind a member with its score.
+        // A page of a range, in one direction, after a given member and its score.
         _ => {
             let (direction, mut range) = (direction(call, 4), span(call, 0)?);
             let mut page = Page::begin(call.entries(5)?);
@@ -154,7 +154,7 @@ fn write(context: &mut Context, number: i64, call: &Call<'_>) -> Result<(), Faul
         }
         _ => {
             let ranks = set.ranks(tx, &span(call, 0)?)?;
-            // All of them go at once, with the record.
+            // Removing all of them deletes the record at once.
             if ranks != (0..set.len(tx)?) {
                 check_elements(&limits, ranks.end - ranks.start)?;
             }

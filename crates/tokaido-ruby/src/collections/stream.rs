@@ -1,5 +1,5 @@
-//! Calls of streams. What they are given was gathered: the number of the call, the key, and what it takes. Ids come and
-//! go as texts, `ms-number`.
+//! Operations on streams. Their arguments were gathered: the number of the call, the key, and the
+//! rest. Ids are passed in both directions as texts, `ms-number`.
 
 use std::ops::RangeInclusive;
 
@@ -18,10 +18,10 @@ const ADD: i64 = 4;
 const DELETE: i64 = 5;
 const TRIM: i64 = 6;
 
-/// What a field or a value takes in an entry beside its own bytes, at most.
+/// Maximum overhead of a field or a value in an entry, in bytes.
 const FIELD_HEAD_BYTES_MAX: usize = 10;
 
-/// What a call was given behind its number and the key.
+/// The arguments of a call, after its number and the key.
 pub(super) struct Given(Vec<Value>);
 
 impl Given {
@@ -33,7 +33,7 @@ impl Given {
         text_of(self.at(place), what)
     }
 
-    /// As [`text`](Self::text), where nil stands for none.
+    /// Like [`text`](Self::text), but nil stands for none.
     pub(super) fn optional_text(&self, place: usize, what: &str) -> Result<Option<Vec<u8>>, Fault> {
         match self.at(place) {
             Value::Nil => Ok(None),
@@ -48,7 +48,7 @@ impl Given {
         }
     }
 
-    /// As [`count`](Self::count); nil stands for as many as there are.
+    /// Like [`count`](Self::count), but nil stands for no limit.
     pub(super) fn optional_count(&self, place: usize, what: &str) -> Result<u64, Fault> {
         match self.at(place) {
             Value::Nil => Ok(u64::MAX),
@@ -60,7 +60,7 @@ impl Given {
         self.at(place) == Value::Boolean(true)
     }
 
-    /// The id that a text is; without a number it is the first one of its time.
+    /// Parses an id; without a sequence number it is the first one of its time.
     pub(super) fn id(&self, place: usize) -> Result<StreamId, Fault> {
         parse(&self.text(place, "an id")?, 0)
     }
@@ -70,8 +70,8 @@ impl Given {
         text.map(|text| parse(&text, 0)).transpose()
     }
 
-    /// The ids of a range that begins here: the lowest and the highest, each with whether it is left out; `None` if there
-    /// is none.
+    /// The range of ids in the arguments from `place` on: the lowest and the highest, each with
+    /// whether it is excluded. `None` if the range is empty.
     pub(super) fn ids(&self, place: usize) -> Result<Option<RangeInclusive<StreamId>>, Fault> {
         let low = match self.optional_id(place)? {
             None => Some(StreamId::MIN),
@@ -103,12 +103,12 @@ pub(super) fn fields_of(mut fields: Fields<'_>) -> Value {
     Value::Map(pairs)
 }
 
-/// An entry: its id with its fields.
+/// An entry: its id and its fields.
 pub(super) fn entry(id: StreamId, fields: Fields<'_>) -> Value {
     pair(id.to_string().as_bytes(), fields_of(fields))
 }
 
-/// The fields of the entry of an id.
+/// The fields of the entry with this id.
 pub(super) fn find(
     tx: &mut (impl ReadTransaction + ?Sized),
     stream: Stream<'_>,
@@ -119,7 +119,7 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Runs the call that was gathered.
+/// Runs the gathered call.
 pub(crate) fn run(context: &mut Context, this: i64) -> Result<(), Fault> {
     let Value::Array(mut values) = context.gathering.take() else { return Ok(()) };
     let rest = values.split_off(values.len().min(2));
@@ -220,8 +220,8 @@ fn write(context: &mut Context, number: i64, call: &Call<'_>, given: &Given) -> 
             };
             answer_boolean(context, deleted);
         }
-        // As many as one call may: all but the last so many, and those before an id. Gives how many there were, and
-        // whether there may be more.
+        // Trims as many entries as one call may: all but the last `len`, and those before `min_id`.
+        // Answers with their number, and whether there may be more.
         _ => {
             let max = limits.many_keys_max as u64;
             let (len, min_id) = (given.optional_count(0, "max_count")?, given.optional_id(1)?);

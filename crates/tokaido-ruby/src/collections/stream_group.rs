@@ -1,5 +1,5 @@
-//! Calls of groups of consumers, which share the entries of a stream out. What they are given begins with the name of the
-//! group.
+//! Operations on consumer groups, which share the entries of a stream. Their arguments begin with
+//! the group's name.
 
 use std::ops::ControlFlow;
 
@@ -22,10 +22,10 @@ const DESTROY: i64 = 14;
 const READ: i64 = 15;
 const ACKNOWLEDGE: i64 = 16;
 
-/// So many pending entries are looked up at a time.
+/// Number of pending entries that are looked up at a time.
 const BATCH_PENDING: usize = 256;
 
-/// A group, with its stream.
+/// A group and its stream.
 struct Found<'k> {
     stream: Stream<'k>,
     state: State,
@@ -120,7 +120,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Delivers new entries to a consumer, which is made if there is none.
+/// Delivers new entries to a consumer, which is created if needed.
 fn read(context: &mut Context, call: &Call<'_>, name: &[u8], given: &Given) -> Result<(), Fault> {
     let limits = context.limits;
     let (consumer, max) = (given.text(1, "a consumer's name")?, given.count(2, "a count")?);
@@ -150,8 +150,8 @@ fn read(context: &mut Context, call: &Call<'_>, name: &[u8], given: &Given) -> R
     Ok(())
 }
 
-/// Gives a consumer an entry that was delivered so many ms ago or longer. One that is no longer in the stream is no
-/// longer pending either.
+/// Reassigns to a consumer an entry that was delivered at least `idle_ms` ago. An entry that is no
+/// longer in the stream is removed from the pending ones.
 fn claim(context: &mut Context, call: &Call<'_>, name: &[u8], given: &Given) -> Result<(), Fault> {
     let (consumer, id) = (given.text(1, "a consumer's name")?, given.id(2)?);
     let idle_ms = given.count(3, "idle_ms")?;
@@ -175,8 +175,8 @@ fn claim(context: &mut Context, call: &Call<'_>, name: &[u8], given: &Given) -> 
     Ok(())
 }
 
-/// What is pending in a range of ids, of one consumer or of all: rows of an id, a consumer, for how many ms it is, and
-/// how often it was delivered.
+/// The pending entries in a range of ids, of one consumer or of all. Each row has the id, the
+/// consumer, the ms since its delivery, and the number of deliveries.
 fn pending(
     context: &mut Context,
     call: &Call<'_>,
@@ -223,7 +223,7 @@ fn pending(
     Ok(())
 }
 
-/// How much is pending, behind which id entries are new, and how much is pending of each consumer.
+/// The number of pending entries, the id after which entries are new, and the number of pending entries per consumer.
 fn summary(context: &mut Context, call: &Call<'_>, name: &[u8]) -> Result<(), Fault> {
     let limits = context.limits;
     let Some((tx, database)) = call.to_read(context)? else { return Err(no_group(name)) };

@@ -1,5 +1,5 @@
-//! Handles of hashes, lists, sets, sorted sets and streams in procedures of Ruby, over a store on disk: what is small, what is
-//! large, and what is not there.
+//! Handles of hashes, lists, sets, sorted sets and streams in Ruby procedures, over a store on
+//! disk: small, large and missing ones.
 
 mod streams;
 #[path = "../support/mod.rs"]
@@ -30,7 +30,7 @@ impl Bed {
         Self { store, vm, _directory: directory }
     }
 
-    /// Calls a procedure as its mode says, and commits if it succeeds.
+    /// Calls a procedure in its mode, and commits if it succeeds.
     fn call(&mut self, name: &str) -> Result<Value, CallError> {
         let id = self.vm.find(name.as_bytes()).unwrap();
         if self.vm.procedures().iter().find(|p| p.name == name).unwrap().mode == Mode::Read {
@@ -49,7 +49,7 @@ impl Bed {
     }
 }
 
-/// What every body begins with: the collections of each kind under keys of `main`.
+/// The start of every body: the collections of each kind under keys of `main`.
 const HANDLES: &str = "main = tx[:main]
 hash, list, set, sorted = main.hash_at('h'), main.list_at('l'), main.set_at('s'), main.sorted_set_at('z')
 ";
@@ -59,7 +59,7 @@ fn eval(body: &str) -> Result<Value, CallError> {
     Bed::with_limits(&text, Limits::default()).call("m.f")
 }
 
-/// Holds that a body returns this JSON.
+/// Asserts that a body returns this JSON.
 #[track_caller]
 fn gives(body: &str, expected: &str) {
     match eval(body) {
@@ -158,7 +158,7 @@ fn a_list_has_positions_as_an_array_has() {
         ("list.map(&:upcase)", true),
         ("list.each_with_index.to_a", true),
         ("list.inject(:+)", true),
-        // An array says nil where there is no such place.
+        // Like an Array, it returns nil for a missing position.
         ("list[9, 2]", false),
         ("list[9..]", false),
     ] {
@@ -258,7 +258,7 @@ fn a_sorted_set_has_ranks_and_scores() {
     raises("sorted.scan(to: 1, before: 2)", "a range ends");
 }
 
-/// As many elements as several pages have, of every kind, forwards and backwards, whole and in pieces that a block left.
+/// Several pages of elements of every kind: forwards and backwards, whole, and up to where a block leaves.
 #[test]
 fn large_collections_are_gone_through_in_pages() {
     let fill = "names = (0...1000).map { |n| format('%04d', n) }
@@ -310,10 +310,10 @@ fn a_block_may_write_to_what_it_goes_through() {
         "seen = 0\nlist.reverse_each { |_| seen += 1; list.pop }\n[seen, list.size]",
         "[300,0]",
     );
-    // What is taken out before the place where the block is moves the rest: every other item is met.
+    // Removing an item before the current position moves the rest, so every other item is visited.
     of_full("seen = 0\nlist.each { |_| seen += 1; list.shift }\n[seen, list.size]", "[150,150]");
     of_full("list.each { |item| break list.push('end') if item == '007' }\nlist.last", r#""end""#);
-    // An exception that the block raises ends the walk, also one that loops rescue elsewhere.
+    // An exception in the block ends the iteration, even one that loops rescue elsewhere.
     of_full(
         "begin; set.each { raise StopIteration }; rescue StopIteration; 'stopped'; end",
         r#""stopped""#,
@@ -339,7 +339,7 @@ fn a_key_of_another_kind_is_refused_with_a_code() {
             other => panic!("{body}: {other:?}"),
         }
     }
-    // What was refused before anything was written may be rescued.
+    // An error may be rescued if it was raised before anything was written.
     gives(
         "main['h'] = 'text'\nbegin; hash['a'] = 1; rescue Tokaido::Error; end\nmain['h']",
         r#""text""#,
@@ -426,7 +426,7 @@ end",
         Limits::default(),
     );
     bed.call("m.keep").unwrap();
-    // Either the machine's global is gone, or the handle finds the same record: never another one.
+    // Either the machine's global is gone, or the handle finds the same record, never another one.
     match bed.call("m.use") {
         Ok(value) => assert_eq!(json(&value), r#""1""#),
         Err(error) => assert!(error.to_string().contains("nil"), "{error}"),

@@ -1,4 +1,4 @@
-//! Handlers in the shape of mod_mruby's examples, and what each answers, by Apache's rules.
+//! Handlers in the style of mod_mruby's examples, and their answers, by Apache's rules.
 
 /// A request.
 pub(crate) struct Asked {
@@ -16,7 +16,7 @@ pub(crate) struct Handler {
     pub(crate) answer: &'static str,
 }
 
-/// What every request has.
+/// Headers of every request.
 const HEADERS: &[(&str, &str)] = &[("host", "Example.com:80"), ("user-agent", "test/1.0")];
 
 const fn get(name: &'static str, script: &'static str, answer: &'static str) -> Handler {
@@ -59,7 +59,7 @@ const fn send(
 }
 
 pub(crate) const HANDLERS: &[Handler] = &[
-    // Those of the articles.
+    // From the articles.
     get("hello", "Apache.rputs('Hello, world!')", "200\n\nHello, world!"),
     get(
         "fibonacci",
@@ -363,7 +363,7 @@ pub(crate) const HANDLERS: &[Handler] = &[
         "Apache.errlogger(Apache::LOG_WARN, 'careful')\nApache.log 7, 'x'\nApache.syslogger 3, 'y'\nApache.rputs Apache::Request.new.error_log(Apache::APLOG_DEBUG, 'z')",
         "200\n\nz",
     ),
-    // Ruby around it.
+    // Ruby itself.
     get(
         "class",
         "class Page\n  def initialize(title) = @title = title\n  def to_s = \"<h1>#{@title}</h1>\"\nend\nApache.rputs Page.new('a')",

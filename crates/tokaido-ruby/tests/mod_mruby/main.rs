@@ -1,4 +1,4 @@
-//! Scripts of Apache's mod_mruby: handlers, the phases around them, and what they find in `Apache`.
+//! Scripts for Apache's mod_mruby: handlers, the other phases, and what they find in `Apache`.
 
 mod handlers;
 mod names;
@@ -25,7 +25,7 @@ struct Site {
 }
 
 impl Site {
-    /// Files by module name, each of which says its dialect.
+    /// Files by module name, each of which states its dialect.
     fn of(files: &[(&str, &str)]) -> Self {
         Self::with(files, Limits::default(), None)
     }
@@ -38,7 +38,7 @@ impl Site {
         Self { store, vm, errors }
     }
 
-    /// A handler at `/m.rb` with that text below the line that says the dialect.
+    /// A handler at `/m.rb` with this text below the line that states the dialect.
     fn one(text: &str) -> Self {
         let site = Self::of(&[("m", &scripted(text))]);
         assert!(site.errors.is_empty(), "{:?}", site.errors);
@@ -65,14 +65,14 @@ impl Site {
         called.map(|()| response)
     }
 
-    /// The value under a key of `main`, as committed.
+    /// The committed value under a key of `main`.
     fn stored(&self, key: &str) -> Option<Vec<u8>> {
         let database = self.store.find_database("main")?;
         let mut snapshot = self.store.snapshot().unwrap();
         snapshot.get(database, key.as_bytes()).unwrap().map(|record| record.value.to_vec())
     }
 
-    /// The answer of `m` to a GET of its path, as [`shown`].
+    /// The answer of `m` to a GET of its path, in the form of [`shown`].
     fn get(&mut self) -> String {
         self.ask("m.handler", &request("GET", "/m.rb"))
             .map_or_else(|e| e.to_string(), |r| shown(&r))
@@ -113,7 +113,7 @@ fn handlers_answer_as_they_do_in_apache() {
             ..HttpRequest::default()
         };
         let mut site = Site::one(handler.script);
-        // What a request leaves behind does not change the next one.
+        // What a request leaves behind does not affect the next one.
         for _ in 0..2 {
             let answered = site.ask("m.handler", &request);
             let answered = answered.map_or_else(|error| error.to_string(), |r| shown(&r));
@@ -157,7 +157,7 @@ fn phases_are_run_in_their_order_and_where_they_hold() {
     let mut snapshot = site.store.snapshot().unwrap();
     let record = snapshot.get(database, b"way").unwrap().unwrap();
     assert_eq!(record.value, format!("{order}output_filter log_transaction 200").as_bytes());
-    // Elsewhere none of them holds.
+    // Elsewhere none of them applies.
     let answer = site.ask("other.handler", &request("GET", "/other.rb")).unwrap();
     assert_eq!(shown(&answer), "200\n\n");
 }

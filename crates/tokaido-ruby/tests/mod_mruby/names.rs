@@ -1,4 +1,4 @@
-//! Holds `docs/mod_mruby.md` and the stubs against the names that there are.
+//! Checks `docs/mod_mruby.md` and the stubs against the actual names.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{Site, stubs};
 
 const MANUAL: &str = include_str!("../../../../docs/mod_mruby.md");
 
-/// All names of the class, as the page has them.
+/// All names of the class, in the form of the page.
 const NAMES: &str = r##"
 owners = [Apache::Request, Apache::Notes, Apache::Headers_in, Apache::Headers_out, Apache::Env, Apache::AuthnProvider,
           Apache::Filter, Apache::Connection, Apache::Server, Apache::Scoreboard, Apache::Finfo]
@@ -22,7 +22,7 @@ OWN = %w[Apache.refuse Apache::REFUSED Apache::METHODS Apache::Request::TEXTS Ap
 Apache.rputs (names - OWN).reject { |name| name.end_with?("#initialize") || name.end_with?(".inherited") }.join(" ")
 "##;
 
-/// The names in the page's table, with what it says of them.
+/// The names in the page's table, and what it says about each.
 fn listed() -> Vec<(String, &'static str)> {
     let (_, table) = MANUAL.split_once("\n## Every name\n").unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| `"));

@@ -1,8 +1,8 @@
-//! What scripts reach for that is not theirs.
+//! Scripts cannot reach what is not theirs.
 
 use super::{Site, scripted};
 
-/// Scripts that reach for what is not theirs, or for what the answer is made of.
+/// Scripts that try to reach what is not theirs, or what the answer is made of.
 #[test]
 fn nothing_beyond_the_vm_can_be_reached() {
     let mut site = Site::one("Apache.rputs 'fine'");
@@ -57,7 +57,7 @@ fn nothing_beyond_the_vm_can_be_reached() {
         assert!(!answer.starts_with("200"), "{reach}: {answer}");
         assert_eq!(site.get(), "200\n\nfine", "{reach}");
     }
-    // What is odd and does no harm.
+    // Odd but harmless.
     for (odd, answer) in [
         ("Tokaido::Core.visit.instance_variable_set(:@body, 5); Apache.rputs 'x'", "200\n\nx"),
         (
@@ -74,7 +74,7 @@ fn nothing_beyond_the_vm_can_be_reached() {
     }
 }
 
-/// What a script leaves behind, the next request does not see.
+/// A request does not see what earlier scripts left behind.
 #[test]
 fn no_object_of_a_request_is_reached_from_the_next() {
     let mut site = Site::one(

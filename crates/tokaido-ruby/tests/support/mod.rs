@@ -1,4 +1,4 @@
-//! A VM on a store in memory, with calls that commit as the server does.
+//! A VM on an in-memory store, with calls that commit like the server.
 
 #![allow(dead_code, unreachable_pub, reason = "each test takes what it needs")]
 
@@ -122,7 +122,7 @@ impl Bed {
         result.map(|()| response)
     }
 
-    /// The value under a key of `main`, as committed.
+    /// The committed value under a key of `main`.
     pub fn stored(&self, key: &str) -> Option<String> {
         let database = self.store.find_database("main")?;
         let mut snapshot = self.store.snapshot().unwrap();
@@ -131,7 +131,7 @@ impl Bed {
     }
 }
 
-/// What the body, which gets `tx` and `args`, returns.
+/// The result of the body, which gets `tx` and `args`.
 pub fn eval(body: &str) -> Result<Value, CallError> {
     Bed::body(body).run()
 }
@@ -149,7 +149,7 @@ pub fn text(text: &str) -> Value {
     Value::String(text.as_bytes().to_vec())
 }
 
-/// What JSON makes of the value.
+/// The value as JSON.
 pub fn json(value: &Value) -> String {
     let mut out = Vec::new();
     tokaido_script::json::encode(value, tokaido_script::json::Rules::Api, &mut out).unwrap();

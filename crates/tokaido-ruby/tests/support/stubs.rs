@@ -1,9 +1,9 @@
-//! The names in a file of RBS.
+//! The names in an RBS file.
 
 use std::collections::BTreeSet;
 
-/// The methods and constants of the classes that a file declares: `Class#method`, `Class.method`, `Class::CONSTANT`.
-/// It has one declaration in a line.
+/// The methods and constants of the classes that a file declares: `Class#method`, `Class.method`,
+/// `Class::CONSTANT`. The file must have one declaration per line.
 pub(crate) fn names_in(text: &str) -> BTreeSet<String> {
     let (mut names, mut owners, mut blocks) = (BTreeSet::new(), Vec::<&str>::new(), 0);
     for line in text.lines().map(str::trim) {

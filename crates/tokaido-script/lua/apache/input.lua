@@ -1,4 +1,4 @@
--- What a request brings: arguments, forms, the body, cookies.
+-- What a request carries: arguments, forms, the body, cookies.
 
 local core = ...
 
@@ -15,10 +15,10 @@ local YES = 1
 local BODY = 3
 local ARGUMENTS, FORM, MULTIPART = 0, 1, 2
 
--- Maximum length of a form that parsebody takes unless it is told another, in bytes.
+-- Maximum length of a form that parsebody takes by default, in bytes.
 local FORM_LEN_MAX = 8192
 
--- Maximum number of cookies that are looked at.
+-- Maximum number of cookies that are checked.
 local COOKIES_MAX = 1000
 
 local function each_pair_of(kind, text, boundary, visit)
@@ -30,7 +30,7 @@ local function each_pair_of(kind, text, boundary, visit)
   end
 end
 
--- As in Apache: names are told apart without regard to case, and the last value of each is there.
+-- As in Apache: names ignore case, and the last value of each counts.
 function methods.parseargs(self)
   check(self, "parseargs")
   local arguments = apache.new_table()
@@ -38,7 +38,7 @@ function methods.parseargs(self)
   return apache.as_tables(arguments)
 end
 
--- The body as filters leave it.
+-- The body after the input filters.
 function apache.body_of(request)
   local body = request.body
   if not body then
@@ -54,7 +54,7 @@ function apache.body_of(request)
   return body
 end
 
--- Names of forms that are sent as text come in reverse, those of forms in parts do not. A body is read once.
+-- Names in URL-encoded forms come in reverse, those in multipart forms do not. A body is read only once.
 function methods.parsebody(self, len_max)
   local request = check(self, "parsebody")
   local firsts, lists = {}, {}
@@ -80,7 +80,7 @@ function methods.parsebody(self, len_max)
   return firsts, lists
 end
 
--- The body and its length, once, of a request that is meant to have one.
+-- The body and its length, only once, for a request that should have one.
 function methods.requestbody(self, filename, len_max)
   local request = check(self, "requestbody")
   if filename ~= nil then
@@ -102,8 +102,8 @@ local function is_blank(text, at)
   return char == SPACE or char == TAB
 end
 
--- The name and the value of a cookie. No pattern does this: one that looks for blanks, and for what may not follow, begins
--- anew at each of them, within C, where no limit reaches it.
+-- The name and the value of a cookie. No pattern does this: a pattern that looks for blanks, and for what may not follow,
+-- starts over at each of them, within C, where no limit reaches it.
 local function pair_of(piece)
   local equals = find(piece, "=", 1, true)
   if not equals then return nil end
@@ -113,7 +113,7 @@ local function pair_of(piece)
   return sub(piece, first, equals - 1), sub(piece, equals + 1, last)
 end
 
--- A cookie that comes more than once is none.
+-- A cookie that comes more than once counts as none.
 function methods.getcookie(self, name)
   check(self, "getcookie")
   name = text_of(name, 1, "getcookie")

@@ -1,6 +1,6 @@
--- Files of the dialect. Each has globals of its own, and whatever it requires is run in these, as in Apache, where
--- every file that answers requests has a virtual machine of its own. What a file is to the server is said by
--- comments at its beginning, or by the configuration: its route, the function that answers, hooks and filters.
+-- Files of the dialect. Each has its own globals, and whatever it requires is run in these, as in Apache, where
+-- every file that answers requests has its own virtual machine. Comments at the beginning of a file, or the
+-- configuration, say what it is to the server: its route, the function that answers, hooks and filters.
 
 local core = ...
 
@@ -17,7 +17,7 @@ local builtin = {}
 
 local loader = { builtin = builtin }
 
--- What Lua has and a file may have counted on.
+-- What Lua has and a file may have relied on.
 local NOT_OFFERED = {}
 for _, name in ipairs {
   "io", "debug", "package", "module", "dofile", "loadfile", "getfenv", "setfenv", "newproxy", "gcinfo",
@@ -26,7 +26,7 @@ for _, name in ipairs {
   NOT_OFFERED[name] = true
 end
 
--- As in Lua itself a global that nobody has set is nil.
+-- As in Lua itself, a global that was never set is nil.
 local meta = {
   __index = function(_, name)
     if NOT_OFFERED[name] then
@@ -39,7 +39,7 @@ local meta = {
 
 local LIBRARIES = { "string", "table", "math", "os", "coroutine", "bit" }
 
--- Names of modules that are being loaded into a file, outermost first.
+-- Refuses a module that is already being loaded; `loading` has the outermost name first.
 local function check_loop(loading, name)
   for i = 1, #loading do
     if loading[i] == name then
@@ -48,7 +48,7 @@ local function check_loop(loading, name)
   end
 end
 
--- `require` of a file. Modules are run in its globals, once.
+-- `require` for a file. Modules run in its globals, once.
 local function make_require(file)
   local loaded, loading = {}, { file.name }
   for _, name in ipairs(LIBRARIES) do loaded[name] = rawget(file.globals, name) end
@@ -91,7 +91,7 @@ function loader.define_broken(name, _, message)
   files[name] = { name = name, broken = message }
 end
 
--- The method and the path of a route; one without a method is for all of them.
+-- The method and the path of a route; one without a method is for all methods.
 local function route_of(file)
   local route = file.settings.route
   if not route then return "*", "/" .. gsub(file.name, "%.", "/") .. ".lua" end

@@ -14,7 +14,7 @@ apache.constants = {
   AUTHZ_DENIED_NO_USER = 4,
 }
 
--- A handler has the databases of the server as `tokaido.tx`; what makes procedures is not for this dialect.
+-- A handler has the server's databases as `tokaido.tx`; what makes procedures is not for this dialect.
 local tokaido = core.tokaido_entries
 tokaido.tx = core.transaction
 tokaido.read, tokaido.write, tokaido.http = nil, nil, nil

@@ -1,4 +1,4 @@
--- What a handler sends: `r:puts` and its like, and the end of the response.
+-- What a handler sends: `r:puts` and the like, and the end of the response.
 
 local core = ...
 
@@ -12,7 +12,7 @@ local floor, find, format = math.floor, string.find, string.format
 
 local YES = 1
 
--- The body is what the handler gave, without a type if it named none.
+-- The body as the handler gave it, without a type if the handler set none.
 local BARE = 3
 
 local function check_unanswered(request, level)
@@ -50,7 +50,7 @@ function methods.write(self, text)
   return #text
 end
 
--- A response leaves as a whole when its handler is done.
+-- A response is sent as a whole when its handler is done.
 function methods.flush(self)
   check(self, "flush")
   return true
@@ -74,7 +74,7 @@ local NAMES = {
   [510] = "Not Extended", [511] = "Network Authentication Required",
 }
 
--- Headers that are the server's own affair.
+-- Headers that only the server sets.
 local OWN = { ["content-length"] = true, ["transfer-encoding"] = true, date = true, server = true }
 
 local function send_header(name, value, add)
@@ -83,7 +83,7 @@ local function send_header(name, value, add)
   end
 end
 
--- Called where there are headers alone: what makes a function is not compiled.
+-- Called only if there are headers: code that makes a function is not compiled.
 local function send_table(headers, is_typed)
   apache.each(headers, function(name, value)
     if not (is_typed and lower(name) == "content-type") then send_header(name, value, 1) end
@@ -104,8 +104,8 @@ local function end_with(request, status)
   end_response(status)
 end
 
--- A response whose body is the server's: of what the handler has set, only what is meant for errors is sent, and
--- where a redirect leads.
+-- A response whose body is the server's: of the headers that the handler set, only those for errors are sent,
+-- and where a redirect leads.
 local function end_with_status(request, status)
   if response_clear(context) ~= YES then fail(3) end
   request.pieces = nil
@@ -126,7 +126,7 @@ local function end_with_status(request, status)
   end_response(status)
 end
 
--- The text that is the body of responses with that status, if a function gives it as its result.
+-- Sets the body of responses with that status, for when a function gives the status as its result.
 function methods.custom_response(self, status, text)
   local request = check(self, "custom_response")
   status, text = tonumber(status), text_of(text, 2, "custom_response")
@@ -143,7 +143,7 @@ end
 
 local OK, DECLINED, DONE = 0, -1, -2
 
--- A result as C reads it: what is no whole number is OK.
+-- A result as C reads it: anything that is not a whole number is OK.
 function apache.code_of(result)
   if type(result) ~= "number" and type(result) ~= "string" then return OK end
   local number = tonumber(result)
@@ -151,7 +151,7 @@ function apache.code_of(result)
   return number
 end
 
--- Ends the response by the result of the function that answered.
+-- Ends the response according to the result of the function that answered.
 function apache.respond(request, code)
   if code == OK or code == DONE then return end_with(request, request.status or 200) end
   if code == DECLINED then return end_with_status(request, 404) end

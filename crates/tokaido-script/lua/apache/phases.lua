@@ -1,4 +1,4 @@
--- The way of a request through hooks, handler and filters.
+-- The path of a request through hooks, handler and filters.
 
 local core = ...
 
@@ -20,7 +20,7 @@ local hooks = {
 }
 apache.hooks = hooks
 
--- Scripts that answer requests: by their path, and by a route without names.
+-- Scripts that answer requests: by path, and by a route without parameter names.
 local by_path, by_route = {}, {}
 
 local has_hooks = false
@@ -35,7 +35,7 @@ function apache.add_script(script)
   by_path[script.path], by_route[script.method .. " " .. script.pattern] = script, script
 end
 
--- Calls the functions of a phase until one answers for it.
+-- Calls the functions of a phase until one handles it.
 local function run_first(phase, r)
   local list = hooks[phase]
   for i = 1, #list do
@@ -45,7 +45,7 @@ local function run_first(phase, r)
   return DECLINED
 end
 
--- Calls all of them, unless one has something against it.
+-- Calls all functions of a phase, until one objects.
 local function run_all(phase, r)
   local list = hooks[phase]
   for i = 1, #list do
@@ -55,7 +55,7 @@ local function run_all(phase, r)
   return OK
 end
 
--- Runs a filter over a text: what it yields first stands before it, what it yields last behind it.
+-- Runs a filter over a text: what it yields first goes before the text, what it yields last goes after it.
 local function filtered(filter, r, text)
   local globals, run, pieces = filter.globals, filter.run, {}
   local thread = create(run)
@@ -68,7 +68,7 @@ local function filtered(filter, r, text)
     pieces[#pieces + 1] = type(piece) == "string" and piece or nil
   end
   step(nil)
-  -- One that does not yield wants to be none.
+  -- A filter that does not yield declines.
   if status(thread) == "dead" then return text end
   if text ~= "" then step(text) end
   if status(thread) ~= "dead" then step(nil) end
@@ -79,7 +79,7 @@ function apache.filter_input(request, body)
   return filtered(request.script.input_filter, request.r, body)
 end
 
--- The output filters of files by their functions' names: {filter =, paths = of all files that have one of that name}.
+-- The output filters of files by function name: {filter =, paths = of all files that have one of that name}.
 local offered = {}
 
 function apache.offer_output_filter(name, filter, path)
@@ -89,7 +89,7 @@ function apache.offer_output_filter(name, filter, path)
   offer.paths[#offer.paths + 1] = path
 end
 
--- That of another file, if it is clear which.
+-- The filter of another file, if it is unambiguous.
 local function find_filter(name)
   local offer = offered[name]
   if offer and #offer.paths > 1 then
@@ -104,7 +104,7 @@ local function add_filter(request, filter)
   request.filters[#request.filters + 1] = filter
 end
 
--- A filter is a function of the file that answers, or the output_filter of another one.
+-- A filter is a function of the answering file, or the output_filter of another one.
 function methods.add_output_filter(self, name)
   local request = check(self, "add_output_filter")
   name = text_of(name, 1, "add_output_filter")
@@ -124,7 +124,7 @@ local function send_filtered(request)
   if native.response_write(context, text, #text) ~= 1 then native.fail(3) end
 end
 
--- Asks the hooks which script is to answer; without one nothing is found.
+-- Asks the hooks which script should answer; if there is none, the result is not found.
 local function translated(r, request)
   local script, uri = request.script, r.uri
   local code = run_first("translate_name", r)
@@ -134,7 +134,7 @@ local function translated(r, request)
   return script
 end
 
--- The phases up to the handler; gives its result, or that of the phase that has ended the request.
+-- The phases up to the handler; gives its result, or that of the phase that ended the request.
 local function run_phases(r, request)
   local code = run_first("quick_handler", r)
   if code ~= DECLINED then return code end
@@ -156,7 +156,7 @@ end
 
 local LEVEL_ERROR = 0
 
--- The answer is made; what fails now changes nothing of it.
+-- The response is made; a failure here changes nothing of it.
 local function run_log_hooks(r, request)
   request.is_answered = true
   for i = 1, #hooks.log do
@@ -178,7 +178,7 @@ local function answer_in_phases(script)
   finish_request()
 end
 
--- The procedure of a script.
+-- Makes a script a procedure.
 function apache.procedure(script)
   return function()
     if has_hooks or script.output_filter then return answer_in_phases(script) end

@@ -1,4 +1,4 @@
--- What mod_lua has and this dialect refuses, with the reasons.
+-- What mod_lua has and this dialect refuses, with reasons.
 
 local core = ...
 

@@ -1,7 +1,7 @@
--- `r`, the request that a handler gets: its fields. Methods are added by the files behind this one.
+-- `r`, the request that a handler gets: its fields. Later files add the methods.
 --
--- Each request has a table of its own, which is empty: fields are looked up in what is known of the request, and
--- fetched when they are first asked for. So what a script keeps of a request that is over does not reach another.
+-- Each request has an empty table of its own. Its fields are looked up in what is known of the request, and
+-- fetched when they are first read. So what a script keeps of a finished request does not reach another one.
 
 local core = ...
 
@@ -17,14 +17,14 @@ local YES = 1
 local METHOD, PATH, QUERY, TARGET, PROTOCOL, PEER, PORT = 0, 1, 2, 4, 5, 6, 7
 local PARAMETERS, HEADERS = 0, 2
 
--- Methods by name, and fields that are made when they are asked for: each gets what is known of the request.
+-- Methods by name, and fields made when they are first read: each gets what is known of the request.
 local methods, fields, setters = {}, {}, {}
 apache.methods, apache.fields, apache.setters = methods, fields, setters
 
--- What is not offered: the reason, by name.
+-- The reasons why names are not offered, by name.
 apache.refusals = {}
 
--- The request that is being answered, and what is known of it: fields, and under `script` the file that answers.
+-- The request being answered, and what is known of it: fields, and under `script` the file that answers.
 local current, known
 
 local function over()
@@ -39,7 +39,7 @@ local function unknown(name, level)
   error("a request has no '" .. tostring(name) .. "'; " .. apache.PAGE .. " has all names", level + 1)
 end
 
--- A method that is called, with the request that it is of.
+-- Checks a method call, and gives its request.
 function apache.check(self, name)
   if self == current and self ~= nil then return known end
   if type(self) == "table" and apache.metatable_of(self) == apache.request_meta then over() end
@@ -51,7 +51,7 @@ apache.request_meta = {
     local method = methods[name]
     if method then return method end
     if self ~= current then over() end
-    -- What is kept of a request under other names is no script's.
+    -- What is kept of a request under other names is not for scripts.
     local make = fields[name]
     if not make then
       if apache.refusals[name] then refuse(name, 2) end
@@ -74,10 +74,10 @@ apache.request_meta = {
   __metatable = core.OURS,
 }
 
--- Begins with a request, which `script` answers.
+-- Begins a request, which `script` answers.
 function apache.begin(script)
   current = setmetatable({}, apache.request_meta)
-  -- With room for what most handlers set.
+  -- With room for the fields that most handlers set.
   local unset
   known = {
     script = script, r = current, status = unset, content_type = unset, headers_out = unset, err_headers_out = unset,
@@ -105,14 +105,14 @@ function fields.port()
   return reply.number
 end
 
--- A path that cannot be decoded is left as it came.
+-- A path that cannot be decoded stays as it came.
 local path_of = field(PATH)
 function fields.uri()
   local path = path_of()
   return apache.unescape_path(path) or path
 end
 
--- Without a question mark there are none.
+-- Without a question mark there are no arguments.
 local query_of = field(QUERY)
 function fields.args()
   local query = query_of()
@@ -133,7 +133,7 @@ local function each_pair(which, visit)
 end
 apache.each_pair = each_pair
 
--- A name that comes twice has one value here, as in Apache: both, with a comma between them.
+-- A name that comes twice has one value here, as in Apache: both values, with a comma between them.
 function fields.headers_in()
   local headers, joined, order = apache.new_table(), {}, {}
   each_pair(HEADERS, function(name, value)
@@ -147,7 +147,7 @@ end
 function fields.headers_out() return apache.new_table() end
 fields.err_headers_out, fields.notes = fields.headers_out, fields.headers_out
 
--- What the route's `:name` has matched stands here as MATCH_NAME.
+-- What the route's `:name` matched is here as MATCH_NAME.
 function fields.subprocess_env()
   local environment = apache.new_table()
   each_pair(PARAMETERS, function(name, value)
@@ -156,7 +156,7 @@ function fields.subprocess_env()
   return environment
 end
 
--- What the `*name` at the end of the route has matched.
+-- What the `*name` at the end of the route matched.
 function fields.path_info(request)
   local rest = match(request.script.pattern, "/%*([^/]+)$")
   if not rest then return "" end

@@ -1,4 +1,4 @@
--- What is of the server and not of the request: values that requests leave for each other, files, the log.
+-- What belongs to the server and not to the request: values that requests leave for each other, files, the log.
 
 local core = ...
 
@@ -20,7 +20,7 @@ function methods.ivm_get(self, name)
   return nil
 end
 
--- nil takes the value away.
+-- nil removes the value.
 function methods.ivm_set(self, name, value)
   check(self, "ivm_set")
   name = text_of(name, 1, "ivm_set")
@@ -61,7 +61,7 @@ function methods.sendfile(self, path)
   return #text
 end
 
--- What the file system says of a file; nil if it is not there. Times are in microseconds, 1 is a file, 2 a folder.
+-- What the file system knows of a file; nil if there is none. Times are in microseconds, 1 is a file, 2 a folder.
 function methods.stat(self, path)
   check(self, "stat")
   path = text_of(path, 1, "stat")
@@ -77,7 +77,7 @@ function methods.stat(self, path)
   }
 end
 
--- Levels of Apache as the server's log has them: error, warn, info, debug.
+-- Apache's levels in the server's log: error, warn, info, debug.
 local LEVELS = {
   emerg = 0, alert = 0, crit = 0, err = 0, warn = 1, notice = 2, info = 2, debug = 3,
   trace1 = 3, trace2 = 3, trace3 = 3, trace4 = 3, trace5 = 3, trace6 = 3, trace7 = 3, trace8 = 3,
@@ -112,7 +112,7 @@ function methods.get_server_name_for_url(self)
   return self.server_name
 end
 
--- Whether the connection stays is between client and server.
+-- Client and server decide whether the connection is kept alive.
 function methods.set_keepalive(self)
   check(self, "set_keepalive")
   return true

@@ -1,5 +1,5 @@
--- Tables of headers, and those like them: names are told apart without regard to case, a value is a text, and one
--- that is set to nil is gone.
+-- Tables of headers, and similar ones: names ignore case, a value is a text, and a value that is set to nil is
+-- gone.
 
 local core = ...
 
@@ -9,20 +9,20 @@ local lower, gsub, upper = string.lower, string.gsub, string.upper
 core.apache = { PAGE = "docs/mod_lua.md" }
 local apache = core.apache
 
--- What `r:regex` compiles with.
+-- The function that `r:regex` compiles with.
 core.compile_regex = core.native.apache_regex_compile
 
--- The metatable that a table has, and not what it says of it.
+-- Gives the actual metatable of a table, not what the table claims.
 apache.metatable_of = core.libraries.debug.getmetatable
 
--- The key under which a table has its content: one that no script can name.
+-- The key under which a table has its content; no script can name it.
 local CONTENT = function() end
 
 local function described(value)
   return value == nil and "nil" or type(value)
 end
 
--- A text, be it given as one or as a number; an error in the words of Lua's own functions otherwise.
+-- A text, given as a text or as a number; otherwise an error worded like those of Lua's own functions.
 function apache.text_of(value, place, name, level)
   local kind = type(value)
   if kind == "string" then return value end
@@ -36,14 +36,14 @@ local function find(content, name)
   return content.places[lower(name)]
 end
 
--- Adds a value behind those of the same name.
+-- Adds a value after those of the same name.
 local function add(content, name, value)
   local count, key = content.count + 1, lower(name)
   content.names[count], content.values[count], content.count = name, value, count
   if not content.places[key] then content.places[key] = count end
 end
 
--- A value that is taken out leaves its place empty.
+-- A value that is removed leaves its slot empty.
 local function remove(content, name)
   local key = lower(name)
   if not content.places[key] then return end
@@ -97,7 +97,7 @@ function apache.each(self, visit)
   end
 end
 
--- Adds a value to the first ones of each name, and to the lists of all.
+-- Adds a value to its name's list, and to the first values if it is the first one of its name.
 function apache.first_and_all(firsts, lists, name, value)
   local list = lists[name]
   if list then
@@ -107,7 +107,7 @@ function apache.first_and_all(firsts, lists, name, value)
   end
 end
 
--- What `*_table` gives: the first value of each name, and all of them as a list.
+-- What `*_table` gives: the first value of each name, and all its values as a list.
 function apache.as_tables(self)
   local firsts, lists, spelled = {}, {}, {}
   apache.each(self, function(name, value)
@@ -119,7 +119,7 @@ function apache.as_tables(self)
   return firsts, lists
 end
 
--- A header's name as it is usually written; requests are read with all names in lower case.
+-- A header's name in the usual spelling; requests are read with all names in lower case.
 function apache.spelled(name)
   return (gsub(gsub(name, "^%l", upper), "%-%l", upper))
 end

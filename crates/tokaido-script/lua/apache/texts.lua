@@ -1,4 +1,4 @@
--- The methods that make texts of texts: `r:escape`, `r:md5`, `r:regex` and their like.
+-- The methods that turn texts into texts: `r:escape`, `r:md5`, `r:regex` and the like.
 
 local core = ...
 
@@ -11,7 +11,7 @@ local type, tonumber, sub = type, tonumber, string.sub
 
 local YES, NO = 1, 0
 
--- By their places in src/apache/text.rs.
+-- By their numbers in src/apache/text.rs.
 local OPERATIONS = {
   "escape", "unescape", "escape_html", "os_escape_path", nil, "escape_logitem", "base64_encode",
   "base64_decode", "md5", "sha1",
@@ -42,7 +42,7 @@ end
 
 function apache.unescape_path(path) return transformed(UNESCAPE_PATH, path) end
 
--- What Apache's flags are as options, by the lowest two bits: 1 ignores case, with 2 `^` and `$` are of lines.
+-- Apache's flags as options, by the lowest two bits: 1 ignores case, with 2 `^` and `$` match at lines.
 local OPTIONS = { [0] = "s", "si", "sm", "sim" }
 
 function methods.regex(self, text, pattern, flags)
@@ -62,7 +62,7 @@ function methods.regex(self, text, pattern, flags)
   return captures
 end
 
--- In Apache these are called with a dot; here a colon is right, too.
+-- In Apache these are called with a dot; here a colon works, too.
 local function without_request(first, ...)
   if type(first) == "table" and apache.metatable_of(first) == apache.request_meta then return ... end
   return first, ...
@@ -76,7 +76,7 @@ function methods.strcmp_match(...)
   return code == YES
 end
 
--- Seconds since 1970; nil for what is no date.
+-- Seconds since 1970; nil if it is not a date.
 function methods.date_parse_rfc(...)
   local text = text_of((without_request(...)), 1, "date_parse_rfc")
   if date(context, text, #text) ~= YES then return nil end

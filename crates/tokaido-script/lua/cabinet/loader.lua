@@ -1,9 +1,9 @@
--- Files of Kyoto Tycoon's and of Tokyo Tyrant's: the global functions of a file are its procedures, and all else that
--- it does when it is loaded is its beginning.
+-- Files of Kyoto Tycoon and Tokyo Tyrant: the global functions of a file are its procedures, and everything else
+-- that it does while it is loaded is initialisation.
 --
--- `core.guest` is what the dialect says of itself: `page`, where it is documented; `globals`, what its files find;
--- `procedure(run)`, which makes a procedure of a function; `call(run, ...)`, which runs one as a call does; `hooks`, the
--- names of those that the server calls, with when it does.
+-- `core.guest` describes the dialect: `page`, where it is documented; `globals`, what its files find;
+-- `procedure(run)`, which makes a function a procedure; `call(run, ...)`, which runs one as a call does; `hooks`, the
+-- names of the functions that the server calls, and when it does.
 
 local core = ...
 
@@ -15,7 +15,7 @@ local getfenv, setmetatable_of = debug.getfenv, debug.setmetatable
 -- By module: the chunk, its globals, and what these were before it ran.
 local files = {}
 
--- What Lua 5.1 has and a file may have counted on.
+-- What Lua 5.1 has and a file may have relied on.
 local NOT_OFFERED = {}
 for _, name in pairs {
   "io", "debug", "package", "require", "module", "dofile", "loadfile", "getfenv", "setfenv", "newproxy",
@@ -24,7 +24,7 @@ for _, name in pairs {
   NOT_OFFERED[name] = true
 end
 
--- As in Lua itself a global that nobody has set is nil.
+-- As in Lua itself, a global that was never set is nil.
 local meta = {
   __index = function(_, name)
     if NOT_OFFERED[name] then
@@ -72,8 +72,8 @@ end
 
 function loader.abandon() end
 
--- The procedures of a file, by the names of its functions alone: of those that are written in it, since a global
--- may also be another name of one that is offered. Several files may have the same hook.
+-- The procedures of a file, named just by their functions. Only functions written in the file count, since a
+-- global may also be another name for an offered function. Several files may have the same hook.
 function loader.exports(name)
   local file, exports, hooks = files[name], {}, core.guest.hooks
   local source = debug.getinfo(file.chunk, "S").source
@@ -104,14 +104,14 @@ local function refused() error(core.native.string(reply.data, reply.data_len), 0
 
 local function pack(...) return { n = select("#", ...), ... } end
 
--- A script is the body of a call: its text runs in one transaction, which is durable when it has ended.
+-- A script is the body of a call: it runs in one transaction, which is durable when the script has ended.
 function core.script_of(chunk)
   return function(...)
     if begin_write(context) ~= YES then refused() end
     local results
     local function body(...) results = pack(chunk(...)) end
     local ok, raised = xpcall(core.guest.call, core.keep_error, body, ...)
-    -- One that ends itself has done what it was there for.
+    -- A script that ends itself has done its work.
     local is_done = ok or raised == core.EXIT
     if not is_done then rollback(context) elseif commit(context) ~= YES then refused() end
     if not ok then error(raised, 0) end

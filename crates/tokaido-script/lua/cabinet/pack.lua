@@ -8,14 +8,14 @@ local floor, sub, concat, gmatch = math.floor, string.sub, table.concat, string.
 local reverse, find = string.reverse, string.find
 local var_number, read_var_number = cabinet.var_number, cabinet.read_var_number
 
--- Maximum number of items of one call, which a count in the format could make without end.
+-- Maximum number of items in one call, which a count in the format could otherwise make endless.
 local ITEMS_MAX = 2 ^ 20
 
 local function kind(c_type, size, is_network)
   return { c_type = ffi.typeof(c_type .. "[1]"), size = size, is_network = is_network }
 end
 
--- In the order of the machine, but for those of the network.
+-- In the machine's byte order, except for those in network byte order.
 local KINDS = {
   c = kind("int8_t", 1), C = kind("uint8_t", 1), s = kind("int16_t", 2), S = kind("uint16_t", 2),
   i = kind("int32_t", 4), I = kind("uint32_t", 4), l = kind("int64_t", 8), L = kind("uint64_t", 8),
@@ -30,7 +30,7 @@ local function bytes_of(letter, number)
   if letter == "w" then return var_number(floor(number) % 2 ^ 53) end
   local made = KINDS[letter]
   local box = made.c_type()
-  -- By way of 64 bits, so that what does not fit loses its highest ones.
+  -- Converts to 64 bits first, so that a number that does not fit loses its highest bits.
   box[0] = IS_REAL[letter] and number or number >= 2 ^ 63 and ffi.cast("uint64_t", number) or int64(number)
   local bytes = ffi.string(box, made.size)
   return made.is_network and reverse(bytes) or bytes
@@ -47,7 +47,7 @@ local function number_of(letter, text, at)
   return tonumber(box[0]), at + made.size
 end
 
--- The letters of a format, each with how often it is meant: a number, or all that there is.
+-- The letters of a format, each with its count: a number, or as many as there are.
 local function letters(format)
   return gmatch(format, "([cCsSiIlLfFdDnNMwW])([%d*]*)")
 end
@@ -60,7 +60,7 @@ local function count_of(text)
   return math.min(tonumber(text) or 1, ITEMS_MAX)
 end
 
--- The bytes of the numbers in a list, which has `count` of them. What is no number counts as 0.
+-- Packs the first `count` numbers of a list into bytes. Anything that is not a number counts as 0.
 function cabinet.pack(format, numbers, count)
   local pieces, place = {}, 0
   for letter, times in letters(format) do
@@ -74,14 +74,14 @@ function cabinet.pack(format, numbers, count)
   return concat(pieces)
 end
 
--- The numbers that bytes are, in a list.
+-- The numbers that the bytes stand for, as a list.
 function cabinet.unpack(format, text)
   local numbers, at = {}, 1
   for letter, times in letters(format) do
     letter = SAME[letter] or letter
     for _ = 1, count_of(times) do
       local number, behind = number_of(letter, text, at)
-      -- One that is not whole ends them all.
+      -- An incomplete number ends the list.
       if not number or #numbers == ITEMS_MAX then return numbers end
       numbers[#numbers + 1], at = number, behind
     end

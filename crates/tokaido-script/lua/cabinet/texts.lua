@@ -1,4 +1,4 @@
--- What the dialects of Kyoto Tycoon and Tokyo Tyrant do with texts and numbers in the same way.
+-- What the Kyoto Tycoon and Tokyo Tyrant dialects do with texts and numbers in the same way.
 
 local core = ...
 
@@ -7,7 +7,7 @@ local lower, concat, floor, tonumber = string.lower, table.concat, math.floor, t
 
 local type, tostring = type, tostring
 
--- `NAME` is under what a database has its name: what no program can name.
+-- `NAME` is the key under which a database has its name; no program can name it.
 local cabinet = { NAME = function() end }
 
 -- A string, or a number as Lua writes it; nil for anything else.
@@ -28,14 +28,14 @@ local BITS = {
   right = function(number, count) return bits.rshift(number, count) end,
 }
 
--- The result of an operation on 32 bits; nil if there is none of that name.
+-- The result of an operation on 32 bits; nil if there is no operation of that name.
 function cabinet.bit(mode, number, other)
   local operate = BITS[lower(mode)]
   if not operate then return nil end
   return operate(number % 2 ^ 32, (tonumber(other) or 0) % 2 ^ 32) % 2 ^ 32
 end
 
--- The text with another one in every place of a third.
+-- The text with each occurrence of `pattern` replaced by `alternative`.
 function cabinet.replace(text, pattern, alternative)
   if pattern == "" then return text end
   local pieces, count, at = {}, 0, 1
@@ -76,7 +76,7 @@ function cabinet.var_number(number)
   return bytes
 end
 
--- The number at a place and the place behind it; nil if there is none.
+-- The number at a position, and the position after it; nil if there is none.
 function cabinet.read_var_number(text, at)
   local number = 0
   for place = at, at + 9 do

@@ -1,8 +1,8 @@
--- Steps over records with their expiry, in the order of keys and against it. What is read ahead is used as
--- long as nobody has written or read ahead since, as in lua/scan.lua.
+-- Steps over records with their expiry, in the order of keys and against it. What was read ahead is used until
+-- something is written or read ahead again, as in lua/scan.lua.
 --
--- Databases are what the dialect has as such: tables with the index and the name of one. `cabinet.engine_of` gives what
--- is behind one, and `cabinet.failed` says what becomes of a native function that has failed.
+-- Databases are tables of the dialect, with the index and the name of a database. `cabinet.engine_of` gives the engine
+-- behind one, and `cabinet.failed` handles a native function that has failed.
 
 local core = ...
 
@@ -24,7 +24,7 @@ local HEAD_SIZE = 16
 
 local AHEAD_RECORDS_MAX, AHEAD_RECORDS_FIRST = 64, 2
 
--- A walk begins at a key, if it is included, or behind it; without a key at the first record.
+-- A walk begins at a key if that is included, else after it; without a key, at the first record.
 local function new(self, from, is_included, is_backward)
   local plan = self[INDEX] + WITH_EXPIRY + (is_backward and BACKWARD or 0)
   return {
@@ -50,8 +50,8 @@ local function read_ahead(walk)
   return code == YES
 end
 
--- The next record: key, value and expiry in ms; nil at the end. As in lua/scan.lua, to read or write a field of
--- the walk may run another one: none is touched between the checks and the copies.
+-- The next record: key, value and expiry in ms; nil at the end. As in lua/scan.lua, reading or writing a field of
+-- the walk may run another walk, so no field is touched between the checks and the copies.
 local step
 function step(walk)
   if walk.unread == 0 or walk.number ~= reply.ahead_number then
@@ -59,7 +59,7 @@ function step(walk)
   end
   local unread, place = walk.unread, walk.at
   local len = reply.ahead_len
-  -- A program may have changed it: it must not lead to other memory.
+  -- A program may have changed the place: it must not lead to other memory.
   if type(place) ~= "number" or not (place >= 0 and place + HEAD_SIZE <= len) then
     error("the state of a cursor belongs to the cursor and cannot be changed", 3)
   end
@@ -73,12 +73,12 @@ function step(walk)
   local key, value = ffi_string(at, key_len), ffi_string(at + key_len, value_len)
   walk.at, walk.unread = place + HEAD_SIZE + key_len + value_len, unread - 1
   walk.last, walk.has_from, walk.is_included = key, true, false
-  -- A collection, which is no record here.
+  -- A collection, which does not count as a record here.
   if at_ms ~= at_ms then return step(walk) end
   return key, value, at_ms
 end
 
--- Over databases without an order: keys come page by page, and each record is looked up.
+-- For unordered databases: keys come page by page, and each record is looked up.
 local function step_unordered(walk)
   local db = walk.db
   local key = walk.next(walk.state, walk.last)
@@ -97,7 +97,7 @@ local function new_unordered(self, from, is_included)
   local handle = core.transaction:database(self[NAME])
   local next_key, state = handle:keys()
   local walk = { db = self, next = next_key, state = state, last = nil }
-  -- There is no place but that of a key that is there.
+  -- A position exists only at an existing key.
   while from ~= nil do
     local key = next_key(state, walk.last)
     if key == nil then break end
@@ -111,7 +111,7 @@ local function new_unordered(self, from, is_included)
   return walk
 end
 
--- The steps of an iterator, with one before them.
+-- The steps of an iterator, preceded by one.
 function cabinet.with_first(first, next_key)
   return function(state, last)
     local key = first
@@ -123,7 +123,7 @@ end
 
 cabinet.walk = { new = new, step = step, new_unordered = new_unordered, step_unordered = step_unordered }
 
--- Key, value and expiry in ms of every record, for a loop.
+-- Iterates over key, value and expiry in ms of every record, for a loop.
 function cabinet.records(self)
   if engine_of(self).is_ordered then return step, new(self) end
   return step_unordered, new_unordered(self)

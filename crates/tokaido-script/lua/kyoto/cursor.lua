@@ -1,4 +1,4 @@
--- Cursors. A cursor knows its record by the key: if somebody has written since, it looks again, and stands on
+-- Cursors. A cursor knows its record by the key: if anything was written since, it looks again, and moves to
 -- the next record if its own is gone.
 
 local core = ...
@@ -25,7 +25,7 @@ local function new_cursor(db)
   }, cursor_meta)
 end
 
--- Stands where a walk is next; tells whether there is a record.
+-- Moves to the record that a walk is at next; tells whether there is one.
 local function stand(self, key, value, at_ms)
   if key == nil then
     self.key_ = false
@@ -51,7 +51,7 @@ local function begin(self, key, is_backward)
   return stand(self, step_unordered(begun))
 end
 
--- Makes sure that what is known of the record is so; tells whether there is one.
+-- Makes sure that what is known about the record is current; tells whether there is one.
 local function look(self)
   if not self.key_ then return missing(self.db_) end
   if self.is_ordered_ then
@@ -67,7 +67,7 @@ local function look(self)
   return true
 end
 
--- Moves on from a record that was looked at.
+-- Moves on from a record that `look` has checked.
 local function move(self)
   if not self.is_ordered_ then return stand(self, step_unordered(self.walk_)) end
   local onward = self.walk_
@@ -82,7 +82,7 @@ function Cursor.jump(self, key)
   if key ~= nil then
     key = text_of(key)
     if key == nil then return fail(self.db_, INVALID, "keys are strings or numbers") end
-    -- The empty key is before all others.
+    -- The empty key comes before all others.
     if key == "" then key = nil end
   end
   if not self.is_ordered_ and key ~= nil and self.db_:check(key) < 0 then
@@ -107,7 +107,7 @@ end
 
 function Cursor.step_back(self)
   if not self.is_ordered_ then return fail(self.db_, NOIMPL, "not implemented") end
-  -- A walk back from a record that is gone begins behind it just as well.
+  -- A walk back from a record that is gone may just as well begin after it.
   if not self.key_ then return missing(self.db_) end
   local back = self.back_
   if not back then
@@ -139,7 +139,7 @@ function Cursor.get_value(self, step)
   return value
 end
 
--- For a generic `for`: key and value, and a step.
+-- For a generic `for`: gives key and value, and steps on.
 function cursor_meta.__call(self)
   if not look(self) then return nil end
   local key, value = self.key_, self.value_
@@ -147,14 +147,14 @@ function cursor_meta.__call(self)
   return key, value
 end
 
--- The record goes, and the cursor stands on the next one.
+-- Removes the record, and moves the cursor to the next one.
 local function remove(self)
   local db, key = self.db_, self.key_
   local engine = engine_of(db)
   if db[UNDO] and not engine.remember(db, key) then return false end
   local code = engine.delete(context, db[INDEX], key, #key)
   if code ~= YES then return failed(db) end
-  -- A cache is no part of the transaction, so nothing has told that it was written to.
+  -- A cache is not part of the transaction, so nothing has signalled the write to it.
   if not self.is_ordered_ then stand(self, step_unordered(self.walk_)) end
   return true
 end
@@ -186,7 +186,7 @@ function Cursor.accept(self, visitor, is_writable, step)
   local key = self.key_
   local is_done =
     kyoto.visit(self.db_, key, self.value_, self.at_ms_, visitor, is_writable ~= false)
-  -- A record that was removed has taken the cursor on already.
+  -- Removing a record has moved the cursor on already.
   if step and look(self) and self.key_ == key then move(self) end
   return is_done
 end

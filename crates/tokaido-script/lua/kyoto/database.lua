@@ -1,7 +1,7 @@
--- What is done to one record: the methods that loops call. Each is one or two native calls, so that the loop
--- compiles; what is rare branches off first.
+-- Operations on one record: the methods that loops call. Each is one or two native calls, so that the loop
+-- compiles; rare cases branch off first.
 --
--- The file is loaded once for each engine, as lua/database.lua is: only functions that never change become
+-- The file is loaded once for each engine, like lua/database.lua: only functions that never change become
 -- constants of a trace.
 
 local core = ...
@@ -27,13 +27,13 @@ local DB = {}
 
 local record, put, put_with, delete = native.record, native.put, native.put_with, native.delete
 
--- What other files do with databases of this engine.
+-- What other files need for databases of this engine.
 local engine = {
   DB = DB, record = record, put_with = put_with, delete = delete, clear = native.clear,
 }
 
--- Notes what is under a key before it is written to, for a transaction of the database's own; tells whether
--- that could be done.
+-- Saves what is under a key before it is written to, for a transaction of the database's own; tells whether
+-- that was possible.
 local function remember(self, key)
   local undo = self[UNDO]
   if undo[key] ~= nil then return true end
@@ -106,7 +106,7 @@ function DB.replace(...)
   return failed(self)
 end
 
--- The expiry is the new one, as with `set`. Where there is none, before or after, the store appends.
+-- The expiry is the new one, as with `set`. If there is none, before or after, the store appends.
 local append = native.append
 function DB.append(...)
   local self, key, value, xt = ...
@@ -249,7 +249,7 @@ function DB.increment(...)
     return nil
   end
   local new = old + by
-  -- Of two numbers of one sign, whose sum has the other.
+  -- Overflow: both numbers have the same sign, and their sum has the other.
   if (old < 0) == (by < 0) and (new < 0) ~= (old < 0) then return inconsistent(self) end
   if not (by == 0 and code ~= NO and new == old and tonumber(origin) ~= huge) then
     box[0] = bswap(new)
@@ -265,8 +265,8 @@ function DB.increment(...)
 end
 
 local cabinet_sum, put_same = native.cabinet_sum, native.put_same
--- Adds to a double, and once more if another thread has written to it meanwhile, as it can to a cache. That is a
--- call and no loop, so that the loop of a script that adds is compiled as one.
+-- Adds to a double, and retries if another thread has written to it meanwhile, as it can to a cache. The retry
+-- is a call and not a loop, so that the loop of a script that adds is compiled as one.
 local function add_double(self, key, by, origin, at_ms)
   local code = record(context, self[INDEX], key, #key)
   local found, found_len, old = "", -1, ""

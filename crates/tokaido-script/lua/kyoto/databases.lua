@@ -1,4 +1,4 @@
--- What is done to many records, to whole databases, and with the objects that stand for them.
+-- Operations on many records, on whole databases, and on the objects that stand for them.
 
 local core = ...
 
@@ -17,7 +17,7 @@ local CODE, MESSAGE = kyoto.CODE, kyoto.MESSAGE
 local YES, NO, UNWRITTEN, NO_EXPRESSION = 1, 0, 2, 2
 local INVALID, LOGIC = 2, 8
 
--- Under which a database has whether it is one of the server's, and no other's to close.
+-- The key under which a database has whether it belongs to the server, and is not the script's to close.
 local IS_OWN = function() end
 
 local shared = kyoto.shared
@@ -58,7 +58,7 @@ function shared.get_bulk(self, keys)
   return found
 end
 
--- Keys that `is_wanted` says yes to, `max` of them at most; those of a database with an order begin at `from`.
+-- Keys that `is_wanted` accepts, at most `max` of them; those of an ordered database begin at `from`.
 local function search(self, from, max, is_wanted)
   max = tonumber(max) or -1
   local keys, count = {}, 0
@@ -87,7 +87,7 @@ function shared.match_prefix(self, prefix, max)
   local len, is_ordered = #prefix, engine_of(self).is_ordered
   return search(self, prefix, max, function(key)
     if sub(key, 1, len) == prefix then return true end
-    -- Behind the last one with the prefix there is no other.
+    -- After the last key with the prefix there are no others.
     if is_ordered then return nil end
     return false
   end)
@@ -107,7 +107,7 @@ function shared.match_regex(self, pattern, max)
   end)
 end
 
--- The nearest ones first, and of those that are as near, in the order of their keys.
+-- The nearest ones first; equally near ones in the order of their keys.
 function shared.match_similar(self, origin, range, is_utf8, max)
   origin = text_of(origin)
   if origin == nil then invalid("db_match_similar") end
@@ -141,15 +141,15 @@ function shared.merge(self, sources, mode)
     for key, value, at_ms in step, walk do
       local xt
       if at_ms >= 0 then xt = -math.floor(at_ms / 1000) end
-      -- One that is there, or is not there, is left out as the mode says.
+      -- Existing or missing records are left out as the mode says.
       self[method](self, key, value, xt)
     end
   end
   return true
 end
 
--- Map and reduce, in memory. Keys are reduced in their order, values come in the order in which they were
--- emitted. The options about temporary databases mean nothing here.
+-- Map and reduce, in memory. Keys are reduced in order, and values come in the order in which they were
+-- emitted. The options about temporary databases have no meaning here.
 function shared.mapreduce(self, map, reduce, _, _, _, _, _, log, proc)
   if type(map) ~= "function" or type(reduce) ~= "function" then invalid("db_mapreduce") end
   local groups, keys = {}, {}
@@ -209,7 +209,7 @@ function shared.status(self)
   }
 end
 
--- Calls a file processor, which sees a name and two numbers, and no file.
+-- Calls a file processor, which gets a name and two numbers, but no file.
 local function process(self, processor)
   if processor == nil then return true end
   local count, size = self:count(), self:size()
@@ -223,7 +223,7 @@ local function process(self, processor)
   return true
 end
 
--- What was written is durable when the call is answered, whatever it says here.
+-- What was written is durable when the call is answered, whatever is said here.
 function shared.synchronize(self, _, processor) return process(self, processor) end
 function shared.occupy(self, _, processor) return process(self, processor) end
 
@@ -232,11 +232,11 @@ function shared.copy() refuse("DB:copy", FILES) end
 function shared.dump_snapshot() refuse("DB:dump_snapshot", FILES) end
 function shared.load_snapshot() refuse("DB:load_snapshot", FILES) end
 
--- Databases that have been made, so that they can be looked for again, and those of them that may have another
--- number in the next call.
+-- Databases that were made, so that they can be looked up again, and those of them whose number may change
+-- in the next call.
 local known, unsettled = setmetatable({}, { __mode = "k" }), {}
 
--- Finds the database of that name, and what is behind it.
+-- Finds the database of that name, and its engine.
 local function settle(self)
   local name = self[NAME]
   local code = open(context, name, #name)
@@ -246,8 +246,8 @@ local function settle(self)
   return code == YES
 end
 
--- To be called at the beginning of each call. What a call that was stopped has left to put back went with its
--- transaction. An error on the way leaves the list as it was.
+-- Must run at the beginning of each call. Whatever a stopped call had left to restore went with its
+-- transaction. If an error occurs on the way, the list stays as it was.
 function kyoto.settle()
   for db in next, known do db[UNDO] = false end
   if #unsettled == 0 then return end
@@ -259,7 +259,7 @@ function kyoto.settle()
   unsettled = left
 end
 
--- What a call has left open is given up at its end.
+-- At the end of a call, aborts the transactions that it left open.
 function kyoto.unsettle()
   for db in next, known do
     if db[UNDO] then kyoto.give_up(db) end
@@ -284,7 +284,7 @@ local function made(name, is_own)
   return kyoto.set_meta(db, kyoto.kinds[0].meta)
 end
 
--- A database of the server.
+-- Makes a database of the server.
 function kyoto.database(name)
   local db = made(name, true)
   unsettled[#unsettled + 1] = db

@@ -12,20 +12,20 @@ local match = string.match
 local YES, NO = 1, 0
 
 local kyoto = {
-  -- The prefixes of the native functions of each engine; `database.lua` is loaded once for each.
+  -- The prefixes of each engine's native functions; `database.lua` is loaded once for each.
   prefixes = { "", "cache_" }, engines = {},
   PAGE = "docs/kyoto-tycoon-lua.md",
 }
 core.kyoto = kyoto
 
--- Under what no program can name, a database has its name, its last error, and what a transaction of its own
--- has to put back: strings are the keys of records.
+-- The keys under which a database has its name, its last error, and what its own transaction has to restore.
+-- No program can name them: strings are the keys of records.
 kyoto.NAME, kyoto.ENGINE = core.cabinet.NAME, function() end
 local CODE, MESSAGE = function() end, function() end
 kyoto.CODE, kyoto.MESSAGE, kyoto.UNDO = CODE, MESSAGE, function() end
 
--- What is behind a database. It has the number of that alone, since a program can find what its fields hold, and
--- native functions are not for it.
+-- The engine behind a database. The database holds only its number, since a program can find what its fields
+-- hold, and must not get at native functions.
 local ENGINE = kyoto.ENGINE
 function kyoto.engine_of(db) return kyoto.kinds[db[ENGINE]] end
 core.cabinet.engine_of = kyoto.engine_of
@@ -68,12 +68,12 @@ function Error.message(self) return self.message_ end
 
 kyoto.Error = Error
 
--- A wrong number of arguments. Called by the method itself.
+-- Raises for a wrong number of arguments. Called by the method itself.
 function kyoto.invalid(name)
   error(name .. ": invalid arguments", 3)
 end
 
--- What is not offered. Called by the method itself.
+-- Raises for something that is not offered. Called by the method itself.
 function kyoto.refuse(name, why)
   error(name .. " is not offered: " .. why .. "; see " .. kyoto.PAGE, 3)
 end
@@ -84,7 +84,7 @@ function kyoto.fail(self, code, message)
   return false
 end
 
--- The same for a record that is not there.
+-- The same for a missing record.
 function kyoto.missing(self)
   if self[core.INDEX] < 0 then
     self[CODE], self[MESSAGE] = INVALID, "not opened"
@@ -94,7 +94,7 @@ function kyoto.missing(self)
   return false
 end
 
--- The same for what a native function has answered. Outside of a call it is an error of the script, whose line
+-- The same for the answer of a native function. Outside a call it is an error of the script, whose line
 -- lua/errors.lua finds.
 function kyoto.failed(self)
   local message = ffi_string(reply.data, reply.data_len)
@@ -113,11 +113,11 @@ end
 core.cabinet.failed = kyoto.failed
 kyoto.text_of = core.cabinet.text_of
 
--- An `xt` that is further away is none.
+-- An `xt` further away than this counts as none.
 local XT_MAX = 2 ^ 40 - 1
 kyoto.XT_MAX = XT_MAX
 
--- When a record expires that is written now with this `xt`, in ms; negative is never.
+-- When a record written now with this `xt` expires, in ms; negative is never.
 local now = native.now
 function kyoto.expiry(xt)
   xt = tonumber(xt) or 0
@@ -132,14 +132,14 @@ function kyoto.expiry(xt)
   return at * 1000
 end
 
--- The `xt` of a record that expires then.
+-- The `xt` of a record that expires at that time.
 function kyoto.xt_of(at_ms)
   if at_ms < 0 then return XT_MAX end
   return floor(at_ms / 1000)
 end
 
--- Numbers in maps and arrays that become text: digits, and six of them behind the point of a fraction. What is
--- neither string nor number is nil.
+-- The text for a number in maps and arrays: its digits, with six of them after the point of a fraction. Anything
+-- that is neither string nor number gives nil.
 local format = string.format
 function kyoto.item_text(value)
   if type(value) == "string" then return value end

@@ -22,8 +22,8 @@ function functions.log(kind, message)
   native.log(context, LEVELS[lower(kind)] or 2, message, #message)
 end
 
--- The number that a text begins with, as text; nil if it begins with none. None of the patterns goes back over
--- what it has matched, so that they take no longer than the text is long.
+-- The number that a text begins with, as text; nil if it begins with none. None of the patterns backtracks
+-- over what it has matched, so they take no longer than the text is long.
 local function number_text(text)
   local whole, at = match(text, "^[%c ]*([-+]?%d*)()")
   local fraction, behind = match(text, "^(%.?%d*)()", at)
@@ -40,7 +40,7 @@ end
 
 local UNITS = { k = 2 ^ 10, m = 2 ^ 20, g = 2 ^ 30, t = 2 ^ 40, p = 2 ^ 50, e = 2 ^ 60 }
 
--- A number with a unit, as an integer of 64 bits at most.
+-- A number with a unit, as an integer of at most 64 bits.
 function functions.atoix(text)
   text = text_of(text)
   if text == nil then invalid("kt_atoix") end
@@ -92,7 +92,7 @@ function functions.time()
   return reply.number
 end
 
--- The writer runs calls of this dialect one by one, so one that slept would hold up all writes.
+-- The writer runs calls of this dialect one by one, so a call that slept would hold up all writes.
 function functions.sleep(seconds)
   if seconds ~= nil and tonumber(seconds) == nil then invalid("kt_sleep") end
   if (tonumber(seconds) or 0) <= 0 then return end
@@ -148,7 +148,7 @@ function functions.regex(text, pattern, alternative)
   end
   local code = regex(context, text, #text, pattern, #pattern, by, by_len)
   if code ~= YES and code ~= NO and code ~= NO_EXPRESSION then native.fail(3) end
-  -- An expression that is none matches nothing.
+  -- An invalid expression matches nothing.
   if by_len < 0 then return code == YES end
   if code == YES then return ffi_string(reply.data, reply.data_len) end
   return text
@@ -175,7 +175,7 @@ function functions.arraydump(items)
   return concat(pieces)
 end
 
--- The text whose length stands at a place, and the place behind it.
+-- The text whose length is stored at a position, and the position after it.
 local function read_text(text, at)
   local len, from = read_var_number(text, at)
   if not len or from + len - 1 > #text then return nil end

@@ -24,7 +24,7 @@ module.FileProcessor = FileProcessor
 
 kyoto.module = module
 
--- Called once, before any file is loaded; `kyoto_databases` are the databases that have numbers.
+-- Called once, before any file is loaded; `kyoto_databases` are the numbered databases.
 function core.configure(told)
   module.dbs = {}
   for place, name in ipairs(told.kyoto_databases) do
@@ -34,13 +34,13 @@ function core.configure(told)
   module.db = module.dbs[1]
 end
 
--- What a procedure has said no with: its name, and the status that it has in HTTP.
+-- What a procedure has refused with: its name, and its status in HTTP.
 local REFUSALS = {
   { "RVENOIMPL", 501 }, { "RVEINVALID", 400 }, { "RVELOGIC", 450 }, { "RVETIMEOUT", 503 },
   { "RVEINTERNAL", 500 },
 }
 
--- What was written before stays, as Kyoto Tycoon has it; see src/failure.rs.
+-- What was written before is kept, as in Kyoto Tycoon; see src/failure.rs.
 local function refuse(code)
   local refusal = REFUSALS[code] or REFUSALS[module.RVEINTERNAL]
   error(setmetatable({
@@ -48,7 +48,7 @@ local function refuse(code)
   }, core.KEPT), 0)
 end
 
--- What a value in a map is outside of Lua; nil if it has no place there.
+-- A value in a map, as seen outside Lua; nil if it has no place there.
 local function shown(value)
   local kind = type(value)
   if kind == "string" then return value end
@@ -60,7 +60,7 @@ local function shown(value)
   return nil
 end
 
--- The map that a procedure gets: from a table, or from names and values in turn.
+-- The map that a procedure gets: from a table, or from alternating names and values.
 local function inputs(first, ...)
   local map, count = {}, select("#", ...)
   if type(first) == "table" and count == 0 then
@@ -94,13 +94,13 @@ local function outputs(map)
   return shown_map
 end
 
--- The code that a result is, as C reads it: what is no number is a success.
+-- The code for a result, as C reads it: anything that is not a number is a success.
 local function code_of(result)
   local code = tonumber(result) or 0
   return code < 0 and ceil(code) or floor(code)
 end
 
--- Calls a function with the databases at hand.
+-- Calls a function with the databases available.
 local function call(run, ...)
   kyoto.settle()
   local ok, result = xpcall(run, core.keep_error, ...)
@@ -109,7 +109,7 @@ local function call(run, ...)
   return result
 end
 
--- A procedure of a global function.
+-- Makes a procedure of a global function.
 function kyoto.procedure(run)
   return function(_, ...)
     local inmap, outmap = inputs(...), {}

@@ -1,5 +1,5 @@
--- Transactions of one database within the call, which is a transaction itself: what was under each key before
--- is kept, and put back if the transaction is given up.
+-- Transactions of one database within the call, which is itself a transaction: the old value under each key
+-- is saved, and restored if the transaction is aborted.
 
 local core = ...
 
@@ -20,7 +20,7 @@ function shared.begin_transaction(self)
   return true
 end
 
--- Puts everything back; an error of the store ends the call, since nothing may be put back by halves.
+-- Restores everything; an error of the store ends the call, since a partial restore is not allowed.
 local function give_up(self)
   local undo, engine = self[UNDO], engine_of(self)
   self[UNDO] = false
@@ -57,7 +57,7 @@ function shared.transaction(self, run, is_hard)
   return is_ended
 end
 
--- Deletes the records that can be put back; collections of Redis cannot, and stay.
+-- Deletes the records that can be restored; Redis collections cannot, and stay.
 local function clear_within(self)
   local engine = engine_of(self)
   local step, walk = core.cabinet.records(self)

@@ -1,4 +1,4 @@
--- Visitors: functions, or tables with methods, that see records and say what becomes of them.
+-- Visitors: functions, or tables with methods, that see records and decide what happens to them.
 
 local core = ...
 
@@ -26,7 +26,7 @@ function Visitor.visit_before() end
 function Visitor.visit_after() end
 kyoto.Visitor = Visitor
 
--- What the visitor says. An error in it counts as nothing said.
+-- What the visitor says. An error in it counts as saying nothing.
 local function ask(visitor, key, value, xt)
   local ok, said, new_xt
   if type(visitor) == "function" then
@@ -40,7 +40,7 @@ local function ask(visitor, key, value, xt)
   return said, new_xt
 end
 
--- Shows a record to a visitor, and does what it says; tells whether that could be done.
+-- Shows a record to a visitor, and does what it says; tells whether that was possible.
 local function visit(self, key, value, at_ms, visitor, is_writable)
   local said, xt
   if value == nil then
@@ -80,7 +80,7 @@ local function accept_key(self, key, visitor, is_writable)
   return visit(self, key, value, at_ms, visitor, is_writable)
 end
 
--- Calls `visit_before` or `visit_after` of a visitor that has it.
+-- Calls `visit_before` or `visit_after` of a visitor, if it has that method.
 local function tell(visitor, method)
   local told = type(visitor) == "table" and visitor[method]
   if told then pcall(told, visitor) end

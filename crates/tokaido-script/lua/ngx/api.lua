@@ -1,5 +1,5 @@
--- The table `ngx`: its constants, and the fields that are made when they are asked for. The other files add their
--- functions to it, and to `core.fields` those that are no functions: `get` and `set`, by name.
+-- The table `ngx`: its constants, and fields that are computed on access. The other files add their functions
+-- to it, and to `core.fields` those fields that are not functions: `get` and `set`, by name.
 
 local core = ...
 
@@ -29,7 +29,7 @@ local CONSTANTS = {
 }
 for name, value in pairs(CONSTANTS) do ngx[name] = value end
 
--- Fields that are no constants: by name, {get =, set =}.
+-- Fields that are not constants: by name, {get =, set =}.
 core.fields = {}
 local fields = core.fields
 
@@ -57,7 +57,7 @@ function core.refused(name, why, level)
   end
 end
 
--- Objects with a state that no script reaches: it stands in a metatable of the object's own, beside its class.
+-- Objects with a state that no script can reach: it is in a metatable of the object's own, beside its class.
 local CLASS, STATE = {}, {}
 local getmetatable = core.libraries.debug.getmetatable
 
@@ -65,13 +65,13 @@ function core.new_object(class, state)
   return setmetatable({}, { __index = class, __metatable = core.OURS, [CLASS] = class, [STATE] = state })
 end
 
--- Nil for what is no object of the class.
+-- Nil for anything that is not an object of the class.
 function core.state_of(object, class)
   local meta = getmetatable(object)
   return meta and meta[CLASS] == class and meta[STATE] or nil
 end
 
--- A text, or the text of something else. What `tostring` gives need not be one: `__tostring` may give anything.
+-- A text, or the text of another value. `tostring` need not give a text: `__tostring` may give anything.
 function core.text_of(value)
   if type(value) == "string" then return value end
   local text = tostring(value)
@@ -81,7 +81,7 @@ function core.text_of(value)
   return text
 end
 
--- A string, or what Lua makes of a value of another kind; tables are joined, as ngx.say and ngx.log take them.
+-- A string, or Lua's text for another kind of value; tables are joined, as ngx.say and ngx.log take them.
 local concat = table.concat
 local function shown(value)
   local kind = type(value)
@@ -92,7 +92,7 @@ local function shown(value)
 end
 core.shown = shown
 
--- The levels of nginx as the server's log has them: error, warn, info, debug.
+-- nginx's levels in the server's log: error, warn, info, debug.
 local SERVER_LEVELS = { [0] = 0, 0, 0, 0, 0, 1, 2, 2, 3 }
 local select = select
 local native_log, context = core.native.log, core.native.context

@@ -1,4 +1,4 @@
--- The arguments of a query or a form, apart and together.
+-- Splits and joins the arguments of a query or a form.
 
 local core = ...
 

@@ -1,5 +1,5 @@
--- The modules `cjson` and `cjson.safe`, which nearly every handler has, with what OpenResty's lua-cjson has beyond the
--- first one: tables that say by their metatable that they are arrays.
+-- The modules `cjson` and `cjson.safe`, which nearly every handler uses, with what OpenResty's lua-cjson adds to the
+-- original: tables whose metatable says that they are arrays.
 
 local core = ...
 
@@ -13,7 +13,7 @@ local null = core.null
 
 local ARRAY, EMPTY_ARRAY = {}, {}
 
--- In the place of a value: an array without elements.
+-- Used in place of a value: an array without elements.
 local empty_array = setmetatable({}, { __metatable = false, __newindex = function()
   error("cjson.empty_array cannot be changed", 2)
 end })
@@ -43,7 +43,7 @@ local function number_text(number, set)
   return format(set.number_format, number)
 end
 
--- How long the array is that a table is; nil if it is none, and then why it may not be written as an object either.
+-- The length of a table as an array; nil if it is none, and then why it may not be written as an object either.
 local function array_len(value, set)
   local len, count = 0, 0
   for key in next, value do
@@ -110,7 +110,7 @@ local function put_table(out, value, set, depth)
   return put_object(out, value, set, depth)
 end
 
--- Appends the JSON of a value; gives why that cannot be.
+-- Appends the JSON of a value; gives an error message if that is impossible.
 function put_value(out, value, set, depth)
   local kind = type(value)
   if kind == "string" then
@@ -148,7 +148,7 @@ local how = {
   encode = encode, decode = decode, changed = function() end, has_newer_settings = true, digits_max = 16,
 }
 
--- Gives nil and a message where the other one raises.
+-- Gives nil and a message where the plain module raises.
 local function make_safe(json)
   local safe = {}
   for name, value in next, json do safe[name] = value end

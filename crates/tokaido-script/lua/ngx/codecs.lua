@@ -9,14 +9,14 @@ local gsub, format, floor = string.gsub, string.format, math.floor
 
 local YES = 1
 
--- What a function of one text makes of its argument: nil is the empty text.
+-- Converts the argument of a function that takes one text: nil is the empty text.
 local function text_of(value)
   if type(value) == "string" then return value end
   if value == nil then return "" end
   return core.text_of(value)
 end
 
--- As the functions take it that were never made anew.
+-- As in the functions that were never rewritten.
 local function strict_text(value, place)
   if type(value) == "string" then return value end
   if type(value) == "number" then return tostring(value) end

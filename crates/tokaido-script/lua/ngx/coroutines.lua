@@ -1,4 +1,4 @@
--- The coroutines of scripts. What ends a phase passes through them, up to the phase's own.
+-- The coroutines of scripts. What ends a phase passes through them, up to the phase's coroutine.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- `ngx.socket.udp`: sockets of datagrams. They wait as those of `sockets.lua` do, which has what both have in common.
+-- `ngx.socket.udp`: datagram sockets. They wait like those of `sockets.lua`, which has what both share.
 
 local core = ...
 
@@ -9,7 +9,7 @@ local message, data, number_of, wait = sockets.message, sockets.data, sockets.nu
 local type, error, tostring, tonumber = type, error, tostring, tonumber
 local select, floor, min = select, math.floor, math.min
 
--- The codes of Rust, and the number of what is received.
+-- The codes of Rust, and the number for receiving.
 local DONE, PENDING, ERROR = 1, 0, 4
 local DATAGRAM = 6
 
@@ -47,7 +47,7 @@ function UDP.setpeername(self, host, port)
   return 1
 end
 
--- A number of attempts, each of which may have to wait.
+-- Makes several attempts, each of which may have to wait.
 local function attempt(self, request, deadline, try)
   local number = self.number
   while true do

@@ -1,15 +1,15 @@
--- Files of the dialect. What a file is it says itself, in the comments that it begins with, or the configuration
--- says it:
+-- Files of the dialect. The comments at the beginning of a file, or the configuration,
+-- say what the file is:
 --
 --   -- dialect: ngx
 --   -- route: GET /hello       answers requests, as a file of content_by_lua_file does
 --   -- access: auth            a file that runs before it, and so on for the other phases
 --
--- or `-- phase: init`, for one that is run when a VM starts. All others are modules, which `require` finds.
+-- or `-- phase: init`, for a file that is run when a VM starts. All others are modules, which `require` finds.
 --
--- How the parts of the dialect join: each file of this folder gets `core`, in the order of `src/dialect.rs`. It puts
--- functions into `core.ngx`, which is what scripts have as `ngx`, and modules into `core.modules`: under the name
--- that `require` is given, a function that makes the module when it is first asked for.
+-- How the parts of the dialect fit together: each file of this folder gets `core`, in the order of `src/dialect.rs`.
+-- It puts functions into `core.ngx`, which scripts have as `ngx`, and modules into `core.modules`: under the name
+-- that is passed to `require`, a function that makes the module when it is first asked for.
 
 local core = ...
 
@@ -23,19 +23,19 @@ core.modules = {}
 
 core.PAGE = "docs/openresty.md"
 
--- By the name of the module: {name =, path =, chunk =, settings =, state =, value =, failure =}.
+-- By module name: {name =, path =, chunk =, settings =, state =, value =, failure =}.
 local files = {}
 
--- In the order in which they were made known.
+-- In the order in which they were defined.
 local order = {}
 
 -- The phases of a request that another file can be named for.
 local PHASES = { "rewrite", "access", "header_filter", "body_filter", "log" }
 
--- What all files have in common, as in nginx.
+-- The globals that all files share, as in nginx.
 local globals
 
--- What Lua 5.1 has and a file may have counted on.
+-- What Lua 5.1 has and a file may have relied on.
 local NOT_OFFERED = {}
 for _, name in ipairs {
   "io", "debug", "package", "module", "dofile", "loadfile", "getfenv", "setfenv", "newproxy", "gcinfo", "ffi", "jit",
@@ -43,7 +43,7 @@ for _, name in ipairs {
   NOT_OFFERED[name] = true
 end
 
--- As in Lua itself a global that nobody has set is nil.
+-- As in Lua itself, a global that was never set is nil.
 local globals_meta = {
   __index = function(_, name)
     if NOT_OFFERED[name] then
@@ -70,7 +70,7 @@ local function make_globals(environment)
   return globals
 end
 
--- What all files have in common, for a script.
+-- The shared globals, for a script.
 function core.globals_of_script()
   return sandbox.of_script(globals or make_globals(sandbox.environment(false)))
 end
@@ -102,14 +102,14 @@ end
 
 function core.is_loading() return #loading > 0 end
 
--- A file that a limit or `ngx.exit` has cut off while it was loading is loaded anew when it is next asked for.
+-- A file that a limit or `ngx.exit` cut off while it was loading is loaded again when it is next required.
 function core.forget_loading()
   for i = #loading, 1, -1 do loading[i].state, loading[i] = "new", nil end
 end
 
 local loaded = {}
 
--- A module of the dialect's own, or else a file.
+-- One of the dialect's own modules, or else a file.
 function core.require(name)
   if type(name) ~= "string" then
     error("require takes the name of a module, this is " .. core.text.described(name), 2)
@@ -138,7 +138,7 @@ function core.require(name)
   return file.value
 end
 
--- The method and the pattern of a route; a route without a method is for all of them.
+-- The method and the pattern of a route; a route without a method is for all methods.
 local function route_of(file)
   local route = file.settings.route
   local method, pattern = match(route, "^(%u+)%s+(/%S*)$")
@@ -170,8 +170,8 @@ local function run_phase(file, phase)
   core.phase = nil
 end
 
--- What has to be done with a file before requests come; gives nil, or why that failed. Files of the phase init run
--- before those of init_worker.
+-- Does what has to be done with a file before requests come; gives nil, or why that failed. Files of the phase
+-- init run before those of init_worker.
 function loader.load(name)
   local file = files[name]
   local phase = file.settings.phase

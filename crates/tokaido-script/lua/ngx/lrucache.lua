@@ -1,5 +1,5 @@
--- `resty.lrucache`: a cache within a VM, of up to so many values of any kind. The one that was not used for the longest
--- time goes first.
+-- `resty.lrucache`: a cache within a VM, for a limited number of values of any kind. The least recently used one is
+-- evicted first.
 
 local core = ...
 
@@ -8,7 +8,7 @@ local type, error, setmetatable = type, error, setmetatable
 local Cache = { _VERSION = "0.13" }
 local cache_meta = { __index = Cache }
 
--- The entries are a ring in the order of their use, whose head is no entry.
+-- The entries form a ring in the order of their use, whose head is not an entry.
 local function unlink(entry)
   entry.before.after, entry.after.before = entry.after, entry.before
 end
@@ -32,7 +32,7 @@ function Cache.new(max)
   return setmetatable(self, cache_meta)
 end
 
--- The value, a value that has expired instead, and the flags.
+-- The value, or else an expired value, and the flags.
 function Cache:get(key)
   local entry = self.entries[key]
   if not entry or entry.value == nil then return nil end
@@ -78,7 +78,7 @@ function Cache:count() return self.size end
 
 function Cache:capacity() return self.max end
 
--- Keys from the one that was used last, in a table that may be given.
+-- Keys from the most recently used one on, in a table that may be given.
 function Cache:get_keys(max, keys)
   keys = keys or {}
   max = max and max > 0 and max or self.size

@@ -1,5 +1,5 @@
--- What `require` finds beside the files of the operator: parts of LuaJIT, and the modules of the lua-resty world
--- that handlers count on.
+-- What `require` finds besides the operator's files: parts of LuaJIT, and the modules of the lua-resty world
+-- that handlers rely on.
 
 local core = ...
 
@@ -16,7 +16,7 @@ local function check_table(value)
   end
 end
 
--- Gives the same value under a name whenever it is asked for.
+-- Gives the same value whenever a name is required.
 local function provide(name, value) modules[name] = function() return value end end
 
 for _, name in ipairs { "table", "string", "math", "bit", "os", "coroutine" } do
@@ -25,7 +25,7 @@ end
 
 provide("table.new", preload["table.new"]())
 
--- A handle that a handler has cleared would be without its fields for all others.
+-- If one handler cleared a handle, its fields would be gone for all others.
 local clear = preload["table.clear"]()
 provide("table.clear", function(list)
   check_table(list)
@@ -60,7 +60,7 @@ provide("table.clone", function(list)
   return copy
 end)
 
--- A value that was decoded. An encoded one may be forged, and have a pointer in it; null is one that everybody has.
+-- Checks a decoded value. An encoded one may be forged, and contain a pointer; null is one that everybody has.
 local function without_pointers(value)
   if type(value) == "userdata" and value ~= core.ngx.null then
     error("the encoded value has a pointer in it", 3)
@@ -74,8 +74,8 @@ local function without_pointers(value)
   return value
 end
 
--- Without what gives or takes pointers. In LuaJIT the metatable of buffers is that of their methods, too: who had it
--- could give them a finalizer, which no limit stops, and a length that is not theirs.
+-- Leaves out what gives or takes pointers. In LuaJIT the metatable of buffers is also that of their methods: whoever
+-- had it could give them a finalizer, which no limit stops, and a length that is not theirs.
 modules["string.buffer"] = function()
   local buffers = preload["string.buffer"]()
   local meta = core.libraries.debug.getmetatable(buffers.new())
@@ -96,7 +96,7 @@ modules["string.buffer"] = function()
   return buffers
 end
 
--- It makes nginx's functions fast; here they are, always.
+-- It makes nginx's functions fast; here they always are.
 provide("resty.core", { version = VERSION })
 
 local function refuse(name, why)
@@ -133,7 +133,7 @@ modules["resty.random"] = function()
   }
 end
 
--- Digests that are given their text in pieces.
+-- Digests that get their text in pieces.
 for _, name in ipairs { "md5", "sha1", "sha224", "sha256", "sha384", "sha512" } do
   modules["resty." .. name] = function()
     local Digest = { _VERSION = "0.15" }

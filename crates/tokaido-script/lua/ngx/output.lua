@@ -1,4 +1,4 @@
--- What a handler sends: `ngx.say` and its like, `ngx.status`, `ngx.header` and `ngx.resp`, and what ends a phase.
+-- What a handler sends: `ngx.say` and the like, `ngx.status`, `ngx.header` and `ngx.resp`, and what ends a phase.
 
 local core = ...
 
@@ -15,7 +15,7 @@ local shown, fields = core.shown, core.fields
 -- The phases in which something can be sent.
 local SENDING = { rewrite = true, access = true, content = true }
 
--- What nginx says of a phase where a function is not for.
+-- nginx's message for a phase in which a function is not available.
 function core.disabled(level)
   local running = core.running
   if not running then error("no request found", level + 1) end
@@ -32,12 +32,12 @@ local function write(text)
   if response_write(context, text, #text) ~= 1 then fail(4) end
 end
 
--- The text and a line break.
+-- Writes the text and a line break.
 local function write_line(text)
   if response_write_line(context, text, #text) ~= 1 then fail(4) end
 end
 
--- The text of a value or of a table of them, nested ones as well.
+-- Appends the text of a value or of a table of values, nested ones included.
 local DEPTH_MAX = 100
 local function append(parts, value, depth, place, name)
   local text = shown(value)
@@ -67,7 +67,7 @@ end
 
 core.joined = joined
 
--- A filter of the body gets each piece in ngx.arg, and may make it the last one.
+-- A body filter gets each piece in ngx.arg, and may make it the last one.
 local function filtered(request, text, is_last)
   if request.is_cut then return end
   request.piece, request.is_last = text, is_last
@@ -81,7 +81,7 @@ function core.send(request, text)
   if request.handler.body_filter then filtered(request, text, false) else write(text) end
 end
 
--- All of a body, which a filter gets as one piece that is the last one.
+-- Sends a whole body, which a filter gets as a single, last piece.
 function core.send_whole(request, text)
   if request.is_headless then return end
   request.is_ended = true
@@ -95,7 +95,7 @@ function core.end_body(request)
   end
 end
 
--- Whether the client has gone, so that nothing more can be sent. That shows after a wait at the earliest.
+-- Whether the client is gone, so that nothing more can be sent. That shows after a wait at the earliest.
 local function has_gone(request) return request.has_waited and native.response_gone(context) == 1 end
 
 local NOT_SENT = "nginx output filter error"
@@ -131,14 +131,14 @@ function ngx.say(...)
   return send(first, true)
 end
 
--- What becomes of a flush; src/bridge/handler.rs has the same numbers.
+-- The result of a flush; src/bridge/handler.rs has the same numbers.
 local UNSENT, GONE, BUFFERED = 1, 2, 3
 
--- How long a flush waits at most before it looks again, in ms. It is not `math.huge`, which means that a light thread waits
--- for another one.
+-- The longest that a flush waits before it checks again, in ms. It is not `math.huge`, which means that a light thread
+-- waits for another one.
 local FLUSH_MS = 2 ^ 31
 
--- What there is leaves when the handler next waits; with `waits` it does so at once, until all of that has left.
+-- What there is gets sent when the handler next waits; with `waits` it waits at once, until all of that is sent.
 function ngx.flush(waits)
   local request = request_to_send()
   if request.is_bodiless then return nil, "header only" end
@@ -232,7 +232,7 @@ fields.headers_sent = {
   end,
 }
 
--- The names of headers by what handlers call them: `gsub` is not compiled, and would end the trace of a handler.
+-- The names of headers by what handlers call them: `gsub` is not compiled, and would end a handler's trace.
 local NAMES_MAX = 256
 local names, names_count = {}, 0
 
@@ -247,7 +247,7 @@ local function header_name(called)
   return name
 end
 
--- As a response has them, in lower case.
+-- As in a response, in lower case.
 local lower_names, lower_names_count = {}, 0
 
 local function lower_name(called)
@@ -273,7 +273,7 @@ local function header_value(name)
   return values or value
 end
 
--- Those that a response has once.
+-- Headers that a response has only once.
 local SINGLE = {
   ["content-type"] = true, ["content-length"] = true, ["location"] = true, ["last-modified"] = true,
   ["etag"] = true, ["server"] = true, ["date"] = true, ["expires"] = true, ["content-encoding"] = true,
@@ -318,7 +318,7 @@ ngx.header = setmetatable({}, {
   __newindex = function(_, name, value) set_header(name, value, true) end,
 })
 
--- Names in lower case find those in any; `_` stands for `-`.
+-- Lower-case names find those in any case; `_` stands for `-`.
 core.headers_meta = {
   __index = function(self, name)
     if type(name) ~= "string" then return nil end
@@ -326,7 +326,7 @@ core.headers_meta = {
   end,
 }
 
--- Names with their values, of a native list; a name that comes twice has a table of them.
+-- Names with their values, from a native list; a name that comes twice has a table of values.
 function core.collect_pairs(max)
   local found, count = {}, reply.number
   local truncated

@@ -1,4 +1,4 @@
--- What a handler asks of where it runs: phases, workers, configuration, `ngx.ctx`. And `tokaido`, the data of the server.
+-- What a handler asks about where it runs: phases, workers, configuration, `ngx.ctx`. And `tokaido`, the server's data.
 
 local core = ...
 
@@ -50,7 +50,7 @@ ngx.config = {
   nginx_configure = function() return "" end,
 }
 
--- A failure that is no answer to anybody: a line in the log.
+-- Reports a failure that answers nobody: a line in the log.
 function core.log_failure(failure)
   local line = type(failure) == "table" and failure.message or core.text_of(failure)
   native.log(context, 0, line, #line)
@@ -64,7 +64,7 @@ local function finished(request, reading, ok, ...)
   return ...
 end
 
--- Calls a function with the transaction of the handler, which does not wait in it.
+-- Calls a function with the handler's transaction; the function cannot wait.
 local function read(run, ...)
   local request = core.running
   if not request then core.disabled(2) end

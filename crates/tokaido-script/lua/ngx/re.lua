@@ -14,7 +14,7 @@ local new_table = core.rust.preload["table.new"]()
 
 local re = {}
 
--- Adds the groups that have names. Several groups of one name give a list, where that was asked for.
+-- Adds the named groups. Several groups of one name give a list, if that was asked for.
 local function add_names(regex, res)
   local names, last, list = regex.names, nil, nil
   for i = 1, #names do
@@ -32,7 +32,7 @@ local function add_names(regex, res)
   end
 end
 
--- What the last match has found, in a table: the whole at 0, groups at their numbers and under their names.
+-- What the last match found, in a table: the whole at 0, groups by number and by name.
 local function captures(regex, subject)
   local offsets, groups = regex.offsets, regex.groups
   local res = new_table(groups, regex.names and #regex.names or 0)
@@ -64,7 +64,7 @@ function re.match(subject, pattern, options, ctx, res)
     if not found then return nil, why end
   end
   local to, made = regex.offsets[2], captures(regex, subject)
-  -- Both may be tables of the script with metamethods, which run only now.
+  -- Both may be the script's tables with metamethods, which run only now.
   if ctx then ctx.pos = to + 1 end
   if not res then return made end
   for key, value in pairs(made) do res[key] = value end
@@ -95,7 +95,7 @@ function re.find(subject, pattern, options, ctx, nth)
     local group = 4 * floor(nth)
     group_from, group_to = offsets[group], offsets[group + 2]
   end
-  -- This may be a table of the script with metamethods, which run only now.
+  -- This may be the script's table with metamethods, which run only now.
   if ctx then ctx.pos = to + 1 end
   if has_group then
     if group_from < 0 then return nil, nil end
@@ -105,7 +105,7 @@ function re.find(subject, pattern, options, ctx, nth)
   return from + 1, to
 end
 
--- Where the search goes on behind an empty match: at the next character, which UTF-8 may write in several bytes.
+-- Where the search continues after an empty match: at the next character, which may take several bytes in UTF-8.
 local byte = string.byte
 local function after_character(regex, subject, place)
   place = place + 1

@@ -9,8 +9,8 @@ local text_of = core.text_of
 local error, tonumber = error, tonumber
 local sub = string.sub
 
--- The pieces of a text between matches; the first group of the expression becomes a piece as well. Where nothing is
--- said of how many, empty pieces at the end are left out.
+-- The pieces of a text between matches; the first group of the expression becomes a piece as well. If no maximum is
+-- given, empty pieces at the end are left out.
 local function split(subject, pattern, options, ctx, max, res)
   subject = text_of(subject)
   local first, wrong = 0, nil
@@ -20,7 +20,7 @@ local function split(subject, pattern, options, ctx, max, res)
   if not first then return nil, wrong end
   max = tonumber(max) or 0
   local pieces, start, len = {}, first, #subject
-  -- Where the piece begins; how many there are, and how many of them are between matches.
+  -- Where the piece begins; how many pieces there are, and how many of them are between matches.
   local piece, count, parts = start, 0, 0
   while start < len and (max <= 0 or parts < max - 1) do
     local found = run(regex.address, subject, len, start)
@@ -56,7 +56,7 @@ local function split(subject, pattern, options, ctx, max, res)
     end
   end
   if not res then return pieces end
-  -- A table of the script, perhaps with metamethods, which run only now.
+  -- This may be the script's table with metamethods, which run only now.
   for i = 1, count do res[i] = pieces[i] end
   res[count + 1] = nil
   return res

@@ -6,17 +6,17 @@ local regexes, ffi = core.regexes, core.ffi
 local get, run, settle = regexes.get, regexes.run, regexes.settle
 local text_of, captures, after_character = core.text_of, regexes.captures, regexes.after_character
 local NOMATCH = regexes.NOMATCH
--- Not the one that scripts have, which is without pointers.
+-- Not the one that scripts have, which has no pointers.
 local buffers = core.rust.preload["string.buffer"]()
 local type, tostring, tonumber = type, tostring, tonumber
 local find, match, sub = string.find, string.match, string.sub
 
--- Maximum number of replacements that are kept taken apart; one more, and all are forgotten.
+-- Maximum number of replacements that are kept parsed; one more, and all are dropped.
 local TEMPLATES_MAX = 500
 
 local templates, template_count = {}, 0
 
--- A replacement taken apart: texts, and numbers of groups. Nil if it is not written as it should be.
+-- A parsed replacement: texts, and numbers of groups. Nil if it is malformed.
 local function parse(text)
   local parts, place = {}, 1
   while true do
@@ -50,7 +50,7 @@ end
 
 local const_char = ffi.typeof "const char *"
 
--- Writes what a template makes of the last match.
+-- Appends what a template makes of the last match.
 local function expand(made, template, regex, chars)
   local offsets = regex.offsets
   for i = 1, #template do
@@ -64,7 +64,7 @@ local function expand(made, template, regex, chars)
   end
 end
 
--- Replaces the first match, or all. Gives the new text and how many there were; or nil, nil and why not.
+-- Replaces the first match, or all. Gives the new text and how many there were, or nil, nil and why.
 local function replace(subject, pattern, replacement, options, is_global)
   subject = text_of(subject)
   local by_function = type(replacement) == "function"

@@ -1,8 +1,8 @@
--- Compiled regular expressions: kept by options and pattern, and run. mod_lua's are these, too.
+-- Compiled regular expressions: cached by options and pattern, and run. mod_lua uses them, too.
 --
--- A match is a call of C that writes its offsets, which are read in place; in a loop all of it is machine code. Rust
--- owns the expressions and frees them between calls into Lua. A coroutine may outlast a call; so between asking for an
--- expression and the last look at its offsets no code of a script runs, and none by a metamethod either.
+-- A match is a C call that writes its offsets, which are read in place; in a loop all of it is machine code. Rust owns
+-- the expressions and frees them between calls into Lua. A coroutine may outlast a call; so between getting an
+-- expression and the last read of its offsets no script code runs, not even a metamethod.
 
 local core = ...
 
@@ -16,7 +16,7 @@ local run = ffi.cast("int32_t (*)(const void *, const char *, size_t, size_t)", 
 
 local NO, YES = 0, 1
 
--- By options, then by pattern; and what the number was at which they were made.
+-- By options, then by pattern; and the number at which they were made.
 local kept, kept_number = {}, reply.regexes_number
 
 local function keep(regex, pattern, options)
@@ -46,7 +46,7 @@ local function make(pattern, options)
   return {
     number = reply.number,
     address = ffi.cast("const void *", reply.integer),
-    -- Of each offset, 64 bits long, the lower half.
+    -- The lower half of each 64-bit offset.
     offsets = ffi.cast("const int32_t *", reply.key),
     -- A DFA finds no groups.
     groups = is_dfa and 0 or reply.flags,
@@ -88,14 +88,14 @@ function regexes.get(pattern, options)
   return get_slowly(pattern, options)
 end
 
--- What the numbers of PCRE2 were in the first PCRE, which is what scripts compare with.
+-- PCRE2's error numbers as those of the first PCRE, which scripts compare with.
 local NUMBERS = {
   [-47] = -8, [-46] = -27, [-48] = -6, [-53] = -21, [-36] = -11, [-33] = -24, [-42] = -16, [-40] = -17, [-43] = -19,
   [-39] = -20,
 }
 
 local function message_of(found)
-  -- Between these lie the ways in which a text is not UTF-8.
+  -- The numbers between these are the ways in which a text is not valid UTF-8.
   if found <= -3 and found >= -23 then found = -10 end
   return "pcre_exec() failed: " .. (NUMBERS[found] or found)
 end
@@ -104,7 +104,7 @@ local NOMATCH, STACK_LIMIT, BAD_OFFSET, BAD_MATCH, STOPPED = -1, -46, -33, -60, 
 regexes.NOMATCH, regexes.BAD_OFFSET = NOMATCH, BAD_OFFSET
 regexes.message_of = message_of
 
--- Goes on where `run` gave a negative number: gives the one that counts in the end. Nil for an error, and its message.
+-- Continues after `run` gave a negative number: gives the one that counts. Nil for an error, and its message.
 function regexes.settle(regex, subject, start, found)
   if found == NOMATCH then return found end
   if regex.is_dfa then
@@ -122,7 +122,7 @@ function regexes.settle(regex, subject, start, found)
   return nil, message_of(found)
 end
 
--- The place, from 0, at which a context has the search begin; nil, and why, if there is none.
+-- The position, from 0, at which a context makes the search begin; nil, and why, if it is invalid.
 function regexes.start_of(ctx)
   local pos = ctx.pos
   if not pos then return 0 end
@@ -130,7 +130,7 @@ function regexes.start_of(ctx)
     error("the pos of a context is a number, this is " .. core.text.described(pos), 3)
   end
   if pos < 1 then return 0 end
-  -- Neither is NaN a place.
+  -- NaN is not a position either.
   if pos >= 1 then return floor(pos) - 1 end
   return nil, message_of(BAD_OFFSET)
 end

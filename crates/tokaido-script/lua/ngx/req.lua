@@ -1,4 +1,4 @@
--- `ngx.req`: the request, and what a handler makes of it for what comes after.
+-- `ngx.req`: the request, and what a handler changes in it for what follows.
 
 local core = ...
 
@@ -30,7 +30,7 @@ local function field(which)
   return ffi_string(reply.data, reply.data_len)
 end
 
--- What a request within a request does not have of its own it has of the one around it.
+-- A request within a request takes from the outer one what it does not have itself.
 function core.method(request) return request.method or field(METHOD) end
 function core.path(request) return request.path or core.unescape_path(field(PATH)) end
 function core.query(request) return request.query or field(QUERY) end
@@ -109,7 +109,7 @@ function req.set_uri(uri, jump)
   request.path = uri
 end
 
--- The headers that a handler has changed are a list of its own: {name, value}, names in lower case.
+-- Headers that a handler has changed are the request's own list: {name, value}, names in lower case.
 local function own_headers(request)
   if request.headers then return request.headers end
   local headers = {}
@@ -144,7 +144,7 @@ function req.get_headers(max, is_raw)
   return setmetatable(found, core.headers_meta), truncated
 end
 
--- The first header of a name in lower case; nil without one.
+-- The first header of a lower-case name; nil without one.
 function core.request_header(request, name)
   if request.headers then
     for i = 1, #request.headers do
@@ -194,7 +194,7 @@ function req.set_header(name, value)
   end
 end
 
--- Has the header say how long a body is that takes the place of another one; of none it says nothing.
+-- Makes the headers give the length of a body that replaces another one; without one, they give none.
 function core.set_length(headers, body)
   remove(headers, "content-length")
   if body then headers[#headers + 1] = { "content-length", tostring(#body) } end
@@ -233,7 +233,7 @@ function req.get_body_data()
   return body
 end
 
--- Bodies are in memory, and in no file.
+-- Bodies are in memory, not in a file.
 function req.get_body_file()
   current()
   return nil

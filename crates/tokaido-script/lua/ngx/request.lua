@@ -1,5 +1,5 @@
--- The way of a request through its phases, in a coroutine. `ngx.exit` ends a phase from wherever it is called: it yields,
--- nobody resumes, and what follows the phase runs in another coroutine.
+-- The path of a request through its phases, in a coroutine. `ngx.exit` ends a phase from wherever it is called: it yields,
+-- nothing resumes it, and what follows the phase runs in another coroutine.
 
 local core = ...
 
@@ -12,22 +12,22 @@ local response_sent, response_header = native.response_sent, native.response_hea
 local response_nest, response_unnest = native.response_nest, native.response_unnest
 local response_select, response_forget = native.response_select, native.response_forget
 
--- What runs: a request, or a timer, for which there is no request.
+-- Sets what is running: a request, or a timer, which has no request.
 function core.enter(running)
   core.running = running
   core.request = not running.is_timer and running or nil
 end
 
--- The coroutines that no handler resumes.
+-- The coroutines that no handler may resume.
 local own = setmetatable({}, { __mode = "k" })
 
--- What a coroutine yields first: the end of its phase, an error that nobody caught, `ngx.exit`, or that it waits, with
--- the time in ms at which it goes on and whether it is for more than that.
+-- What a coroutine yields first: the end of its phase, an uncaught error, `ngx.exit`, or that it waits, with the time
+-- in ms at which it goes on and whether it waits for more than that.
 local FINISHED, FAILED, EXIT, WAIT = {}, {}, {}, {}
 local SIGNALS = { [FINISHED] = true, [FAILED] = true, [EXIT] = true, [WAIT] = true }
 core.EXIT, core.WAIT, core.own_threads = EXIT, WAIT, own
 
--- Runs one request or phase after another, so that the next one need not make a coroutine.
+-- Runs one request or phase after another, so that the next one needs no new coroutine.
 local function loop(chunk)
   while true do
     local ok, failure = xpcall(chunk, core.keep_error)
@@ -39,20 +39,20 @@ local idle, idle_count = {}, 0
 
 local bounded_resume = core.bounded.coroutine.resume
 
--- What has become of a phase: a status, or what `ngx.exec` goes on with, if that ended it early.
+-- How a phase ended: nil, or the status or `ngx.exec` target that ended it early.
 local function left(ok, signal, value)
   if signal == FINISHED then return nil end
   if ok and signal == EXIT then return value end
   error(not ok and signal or value, 0)
 end
 
--- Goes on with a coroutine for as often as it yields for nobody.
+-- Resumes a coroutine until it yields a signal; its other yields are for nobody.
 local function resume_to_signal(resume_one, thread, ok, signal, value, polls)
   while ok and not SIGNALS[signal] do ok, signal, value, polls = resume_one(thread) end
   return ok, signal, value, polls
 end
 
--- Goes on with a phase for as often as it waits, which the request does with it.
+-- Resumes a phase until its end; whenever it waits, the request waits with it.
 local function resume_to_end(resume_one, thread, ...)
   local ok, signal, value, polls = resume_to_signal(resume_one, thread, ...)
   while signal == WAIT do
@@ -81,7 +81,7 @@ end
 -- Runs a chunk in a coroutine of its own; gives what ended it early. Errors pass through.
 local function run(chunk)
   if core.running.outer then
-    -- Below other coroutines, which are counted.
+    -- Inside other coroutines, whose depth is counted.
     local thread = create(loop)
     own[thread] = true
     return left(resume_to_end(bounded_resume, thread, bounded_resume(thread, chunk)))
@@ -98,12 +98,12 @@ end
 
 core.run_chunk = run
 
--- Ends the phase that runs.
+-- Ends the running phase.
 function core.leave(value)
   yield(EXIT, value)
 end
 
--- Runs a file of a filter, which comes between; gives what ended it early.
+-- Runs a filter's file in between; gives what ended it early.
 function core.run_filter(request, phase, chunk)
   local before = request.phase
   request.phase = phase
@@ -116,7 +116,7 @@ function core.run_filter(request, phase, chunk)
   return value
 end
 
--- Begins to send, which is when the headers can no longer be another.
+-- Begins to send; from here on the headers can no longer change.
 local function send_headers(request)
   if request.status == 0 then request.status = 200 end
   if not request.is_typed and response_header(context, "content-type", 12, "text/plain", 10, 0) ~= 1 then
@@ -138,7 +138,7 @@ local function send_headers(request)
 end
 core.send_headers = send_headers
 
--- What ends a request that no handler has answered: its page.
+-- The page that ends a request which no handler has answered.
 local REASONS = {
   [301] = "Moved Permanently", [302] = "Found", [303] = "See Other", [304] = "Not Modified",
   [307] = "Temporary Redirect", [308] = "Permanent Redirect", [400] = "Bad Request",
@@ -151,7 +151,7 @@ local REASONS = {
 
 local function send_page(request, status)
   request.status = status
-  -- Whoever has captured it gets the status alone.
+  -- Whoever captured it gets only the status.
   if request.outer then
     request.is_sent, request.is_ended = true, true
     return
@@ -166,14 +166,14 @@ local function send_page(request, status)
   if body ~= "" then core.send_whole(request, body) end
 end
 
--- Ends a request whose client gets no answer, unless that is complete already.
+-- Ends a request whose client gets no response, unless that is complete already.
 local function drop(request)
   if request.is_ended then return end
   request.is_dropped = true
   if native.response_drop(context) ~= 1 then fail(3) end
 end
 
--- What becomes of a phase that `ngx.exit` has ended; tells whether the request is over.
+-- Handles a phase that `ngx.exit` has ended; tells whether the request is over.
 local function settle(request, status)
   if (status == -1 or status == 444) and not request.outer then
     if status == 444 then request.status = 444 end
@@ -201,7 +201,7 @@ local EXECS_MAX = 10
 
 local follow
 
--- Runs the phases from this one up to the content. No loop: the compiler makes one trace of it, and of the handler.
+-- Runs the phases from this one up to the content. No loop: the compiler makes one trace of it and the handler.
 local function answer(request, phase)
   local chunk = request.handler[phase]
   if not chunk or phase == "access" and request.outer then return answer(request, PHASE_AFTER[phase]) end
@@ -212,7 +212,7 @@ local function answer(request, phase)
   return follow(request, nil)
 end
 
--- Goes on with another handler, as `ngx.exec` says.
+-- Continues with another handler, as `ngx.exec` says.
 local function answer_by(request, target)
   request.execs = (request.execs or 0) + 1
   if request.execs > EXECS_MAX then
@@ -222,19 +222,19 @@ local function answer_by(request, target)
   return answer(request, "rewrite")
 end
 
--- Does what follows the phase that has run; `value` is what ended it early.
+-- Does what follows the phase that just ran; `value` is what ended it early.
 function follow(request, value)
   local phase = request.phase
   if request.lights then
     if value == nil then value = core.finish_lights(request) end
-    -- What a light thread has ended leaves neither that thread behind as the one that runs, nor what the others wait for.
+    -- If a light thread ended the phase, it must not stay the running one, and what the others wait for must go.
     core.drop_lights(request)
     core.drop_nested(request)
     request.light = nil
   end
   if type(value) == "table" then return answer_by(request, value) end
   if value ~= nil and settle(request, value) then return end
-  -- What has begun to answer in an earlier phase is the answer.
+  -- A response that began in an earlier phase is the response.
   if phase == "content" or request.is_sent then return end
   return answer(request, PHASE_AFTER[phase])
 end
@@ -245,7 +245,7 @@ local function finish(request)
   core.end_body(request)
 end
 
--- Changes nothing of what it comes after: if it fails, that is a line in the log.
+-- Changes nothing of what it follows: if it fails, that is a line in the log.
 local function log_phase(request)
   local chunk = request.handler.log
   if not chunk then return end
@@ -254,7 +254,7 @@ local function log_phase(request)
   if not ok then core.log_failure(failure) end
 end
 
--- What a handler raises is for the log, whatever it is: no status or code in it makes it an answer, as in procedures.
+-- Whatever a handler raises goes to the log: unlike in procedures, no status or code in it makes it a response.
 local report_of, last_report = core.on_error, nil
 function core.on_error(raised)
   -- Raised again, further out.
@@ -264,14 +264,14 @@ function core.on_error(raised)
   return last_report
 end
 
--- The request of a client that another one is a part of.
+-- The client's request that another one is a part of.
 local function outermost(request)
   while request.outer do request = request.outer end
   return request
 end
 core.outermost = outermost
 
--- The page of a handler that has failed passes its filters, as any other. Without them it is made where the failure is noted.
+-- A failed handler's page passes its filters, like any other. Without filters it is made where the failure is noted.
 local function send_failure(request)
   local handler = request.handler
   if request.is_sent or request.has_failing_filter or not (handler.header_filter or handler.body_filter) then return end
@@ -296,7 +296,7 @@ local function fail_running(failure)
   error(report, 0)
 end
 
--- A request has these fields. What else is found out about it makes it one that is not plain.
+-- The fields of a plain request. A request that gets any other field is no longer plain.
 local request_meta = {
   __newindex = function(request, name, value)
     request.is_plain = false
@@ -304,7 +304,7 @@ local request_meta = {
   end,
 }
 
--- The table of a plain request that is over: the next one is spared a new one, and the garbage.
+-- The table of a finished plain request: the next request reuses it, which avoids garbage.
 local spare
 
 local function begin(handler)
@@ -321,12 +321,12 @@ local function begin(handler)
   return request
 end
 
--- Somebody keeps the table of a request: no other one gets it.
+-- The table of a request is kept somewhere, so no other request may reuse it.
 function core.keep(request) request.is_plain = false end
 
--- A file is run for each request and makes its functions anew. LuaJIT compiles what it sees for that one function, until it
--- has seen some of the same code: from then on it compiles for all of them. What it has compiled before is dropped, as
--- every later function would leave such code at once, and be compiled behind it, again and again.
+-- A file is run for each request and makes its functions anew. LuaJIT compiles what it sees for that one function, until
+-- it has seen several with the same code: from then on it compiles for all of them. What it compiled before is dropped,
+-- since every later function would leave such code at once, and be compiled after it, again and again.
 local RUNS_OF_ONE = 4
 local flush = core.libraries.jit.flush
 local function forget_first_functions(handler)
@@ -342,7 +342,7 @@ local function end_request(request)
   if request.is_plain then spare = request end
 end
 
--- What a handler is made of becomes the function of a procedure.
+-- Makes the parts of a handler the function of a procedure.
 function core.handler(handler)
   core.add_route(handler)
   local runs = 0
@@ -358,13 +358,13 @@ function core.handler(handler)
   end
 end
 
--- Requests and timers that wait, by the numbers that they are woken by.
+-- Requests and timers that wait, by the slots that they are woken by.
 local waiting = {}
 local wait = native.wait
 
 local is_cut_off = false
 
--- What follows a phase that was ended early, as a function of its own: what makes one is not compiled.
+-- What follows a phase that was ended early, as a separate function: code that makes a function is not compiled.
 local function following(request, value)
   return function()
     follow(request, value)
@@ -375,7 +375,7 @@ end
 local function go_on(thread, ok, signal, value)
   if signal ~= FINISHED then ok, signal, value = resume_to_signal(resume, thread, ok, signal, value) end
   if signal == EXIT then
-    -- The coroutine that has yielded is left to be collected.
+    -- The coroutine that has yielded is left to the collector.
     local next_thread = take_thread()
     return go_on(next_thread, resume(next_thread, following(core.running, value)))
   end
@@ -392,15 +392,15 @@ local function go_on(thread, ok, signal, value)
   end
 end
 
--- The virtual machine goes on with something. What ran last may have been cut off by a limit, with the modules that it
--- was loading: it is over.
+-- Called when the virtual machine continues with something. What ran last may have been cut off by a limit, with the
+-- modules that it was loading: it is over.
 local function begin_run()
   if is_cut_off and core.running then outermost(core.running).is_over = true end
   is_cut_off = true
   core.forget_loading()
 end
 
--- What runs is a coroutine, so that all of it can wait.
+-- Everything runs in a coroutine, so that all of it can wait.
 function core.start(run, argument)
   begin_run()
   local thread = take_thread()
@@ -437,8 +437,8 @@ end
 -- Maximum depth of requests within requests.
 local DEPTH_MAX = 20
 
--- Runs a request within another one, in a coroutine of its own. While it waits the other one goes on where that can: its
--- light threads, or, if it is a light thread that has made the request, all else.
+-- Runs a request within another one, in a coroutine of its own. While it waits, the other one goes on where it can: its
+-- light threads, or, if a light thread has made the request, everything else.
 local function run_nested(request)
   local outer, thread = request.outer, create(loop)
   own[thread] = true
@@ -455,7 +455,7 @@ local function run_nested(request)
   return nil
 end
 
--- What goes on no more leaves nothing of the requests that it has made: `holder` is a request or a light thread.
+-- Drops the requests made by something that does not go on: `holder` is a request or a light thread.
 function core.drop_nested(holder)
   local request = holder.nested
   if not request then return end
@@ -465,7 +465,7 @@ function core.drop_nested(holder)
   core.drop_nested(request)
 end
 
--- Answers a request within the request that runs: its status, body and headers.
+-- Answers a request within the running one: gives its status, body and headers.
 function core.nest(handler, overrides)
   local outer = core.request
   local request = begin(handler)

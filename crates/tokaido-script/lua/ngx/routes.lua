@@ -8,10 +8,10 @@ local type, error, tostring, pairs = type, error, tostring, pairs
 local match, gmatch, sub, lower = string.match, string.gmatch, string.sub, string.lower
 local ipairs, unpack = ipairs, unpack
 
--- In the order in which they were made known: {method =, parts =, handler =}.
+-- In the order in which they were added: {method =, parts =, handler =}.
 local routes = {}
 
--- The parts of a path, each decoded by itself if it is as in a request: what is `%2F` there divides nothing.
+-- The parts of a path, each decoded separately if it is as in a request: a `%2F` there divides nothing.
 local function split(path, is_encoded)
   local parts = {}
   for part in gmatch(sub(path, 2) .. "/", "([^/]*)/") do
@@ -24,7 +24,7 @@ function core.add_route(handler)
   routes[#routes + 1] = { method = handler.method, parts = split(handler.pattern), handler = handler }
 end
 
--- What the parts of a path are to a route: the parameters, and for each part how exactly it fits, as text that sorts.
+-- How the parts of a path fit a route: the parameters, and for each part how exactly it fits, as sortable text.
 local function fit(route, parts)
   local parameters, rank = {}, ""
   for i, wanted in ipairs(route.parts) do
@@ -47,7 +47,7 @@ local function fit(route, parts)
   return #parts == #route.parts and parameters or nil, rank
 end
 
--- As the router of the server has it: the method itself, then GET for HEAD, then any.
+-- As in the server's router: the method itself, then GET for HEAD, then any.
 local function rank_of_method(wanted, method)
   if wanted == method then return "3" end
   if wanted == "GET" and method == "HEAD" then return "2" end
@@ -75,7 +75,7 @@ local function split_target(uri, args)
   return core.unescape_path(path), query, split(path, true)
 end
 
--- Answers the request with the handler of another path.
+-- Makes the handler of another path answer the request.
 function ngx.exec(uri, args)
   local request = core.request
   if not request then core.disabled(2) end
@@ -97,7 +97,7 @@ function core.change_handler(request, target)
   request.handler = handler or core.NOT_FOUND
 end
 
--- Answers what no route does.
+-- Answers requests that no route answers.
 core.NOT_FOUND = { content = function() ngx.exit(404) end, method = "*", pattern = "/" }
 
 local METHODS = {
@@ -106,7 +106,7 @@ local METHODS = {
   [8192] = "UNLOCK", [16384] = "PATCH", [32768] = "TRACE",
 }
 
--- What is to be done for a request within the request that runs: the handler, and what differs in its request.
+-- Prepares a request within the running one: the handler, and what differs in its request.
 local function prepare(uri, options)
   local outer = core.request
   if not outer then core.disabled(3) end
@@ -129,7 +129,7 @@ local function prepare(uri, options)
   end
   local body = options.body
   if body ~= nil and type(body) ~= "string" then error("bad request body", 3) end
-  -- Those of the request around it are not its own.
+  -- A copy, since the headers of the outer request are not its own.
   local headers = {}
   for i, header in ipairs(core.own_headers(outer)) do headers[i] = header end
   if body == nil and (method == "PUT" or method == "POST" or options.always_forward_body) then
@@ -151,7 +151,7 @@ ngx.location = {
   end,
 }
 
--- Side by side where they may wait, or else one after the other.
+-- Concurrently if they may wait, otherwise one after the other.
 function ngx.location.capture_multi(requests)
   if type(requests) ~= "table" then error("bad argument #1 to 'capture_multi' (table expected)", 2) end
   local runs = {}

@@ -14,7 +14,7 @@ local function print_line(...)
   core.write_out(concat(parts, "\t"))
 end
 
--- The globals of scripts. There is no request around them, so nothing is sent by the functions that send.
+-- The globals of scripts. There is no request around them, so the functions that send do not send.
 function core.make_session()
   ngx.say, ngx.print = say, print_text
   ngx.flush, ngx.eof = function() return 1 end, function() return 1 end

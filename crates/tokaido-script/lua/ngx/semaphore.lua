@@ -8,12 +8,12 @@ local request_to_wait, wait_until, clock_ms = core.request_to_wait, core.wait_un
 local error, tonumber, floor = error, tonumber, math.floor
 local outermost = core.outermost
 
--- Maximum number of those that wait for a semaphore.
+-- Maximum number of waiters of a semaphore.
 local WAITERS_MAX = 10000
 
 local TOO_MANY = "more than " .. WAITERS_MAX .. " wait for the semaphore"
 
--- The state of a semaphore is {free =, waiters =, first =, last =}: what waits stands at first to last, each {request =, light =}.
+-- The state of a semaphore is {free =, waiters =, first =, last =}: waiters are at first to last, each {request =, light =}.
 local Semaphore = { version = "0.1.25" }
 
 -- What all functions below call `self` is the state of the semaphore.
@@ -27,7 +27,7 @@ function Semaphore.new(count)
   return core.new_object(Semaphore, { free = floor(count), waiters = {}, first = 1, last = 0 })
 end
 
--- Whether something waits still, and has not got anything.
+-- Whether a waiter still waits, and has not got anything.
 local function is_waiting(waiter)
   local light, request = waiter.light, waiter.request
   if waiter.has_ended or light and light.results then return false end
@@ -38,7 +38,7 @@ local function is_waiting(waiter)
   return true
 end
 
--- Leaves out those at the front that do not wait any more.
+-- Drops waiters at the front that no longer wait.
 local function skip_ended(self)
   while self.first <= self.last and not is_waiting(self.waiters[self.first]) do
     self.waiters[self.first] = nil
@@ -46,7 +46,7 @@ local function skip_ended(self)
   end
 end
 
--- Wakes as many as there is something for. They take it when they run, so nothing is lost with one that never does.
+-- Wakes as many waiters as there is something for. They take it when they run, so nothing is lost if one never does.
 local function wake(self)
   skip_ended(self)
   local left = self.free
@@ -61,7 +61,7 @@ local function wake(self)
   end
 end
 
--- Whether there was room for one more. Those in between that do not wait any more make some.
+-- Appends a waiter if there is room; tells whether there was. Dropping those that no longer wait makes some.
 local function append(self, waiter)
   if self.last - self.first + 1 >= WAITERS_MAX then
     local waiters, last = {}, 0
@@ -103,7 +103,7 @@ function Semaphore.wait(self, seconds)
     wait_until(request, deadline, true)
   until self.free > 0
   self.free, waiter.has_ended = self.free - 1, true
-  -- In nginx what wakes it gives these.
+  -- In nginx these are the results after a wake-up.
   return true, nil
 end
 
@@ -116,7 +116,7 @@ function Semaphore.post(self, count)
   return true
 end
 
--- How many may go on, or below 0 how many wait.
+-- How many may go on, or if negative how many wait.
 function Semaphore.count(self)
   self = state_of(self)
   local waiting = 0

@@ -1,4 +1,4 @@
--- `ngx.shared`: dictionaries that all workers have in common. Each is the cache of that name.
+-- `ngx.shared`: dictionaries that all workers share. Each is the cache of that name.
 
 local core = ...
 
@@ -13,7 +13,7 @@ local NO, YES, FORCED = 0, 1, 2
 local STRING, NUMBER, BOOLEAN, LIST = 1, 2, 3, 4
 local SET, ADD, REPLACE, SAFE = 0, 1, 2, 4
 
--- As the store has it.
+-- As in the store.
 local KEY_LEN_MAX = 4096
 
 local KEYS_MAX = 1024
@@ -27,7 +27,7 @@ local function index_of(self)
   return index
 end
 
--- A key as a string; or nil, and why it cannot be one.
+-- A key as a string; or nil, and why it is invalid.
 local function key_of(key)
   if key == nil then return nil, "nil key" end
   if type(key) ~= "string" then key = core.text_of(key) end
@@ -36,7 +36,7 @@ local function key_of(key)
   return key
 end
 
--- What `dict_get` and `dict_pop` have found.
+-- The value that `dict_get` or `dict_pop` has found.
 local function value_of(form)
   if form == STRING then return ffi_string(reply.data, reply.data_len) end
   if form == NUMBER then return reply.number end
@@ -59,7 +59,7 @@ function Dictionary:get(key)
   return value
 end
 
--- A value that has expired is gone here, so none is ever stale.
+-- Expired values are gone here, so none is ever stale.
 function Dictionary:get_stale(key)
   local value, flags = Dictionary.get(self, key)
   if value ~= nil then return value, flags, false end
@@ -72,7 +72,7 @@ local function milliseconds(time, name, level)
   if time == nil then return 0 end
   time = tonumber(time)
   if not time or time < 0 or time ~= time then error("bad \"" .. name .. "\" argument", level + 1) end
-  -- So that what is short is not for ever.
+  -- So that a very short time does not become forever.
   local ms = floor(time * 1000 + 0.5)
   if ms == 0 and time > 0 then ms = 1 end
   return ms
@@ -81,7 +81,7 @@ end
 local dict_put = native.dict_put
 local dict_delete = native.dict_delete
 
--- These three are called by methods in their last step, which so are no frames of their own.
+-- Methods call these three as their last step, by tail calls, and so have no frames of their own.
 local function put(self, key, value, exptime, flags, how)
   local index, why = index_of(self), nil
   if type(key) ~= "string" or #key == 0 or #key > KEY_LEN_MAX then
@@ -259,7 +259,7 @@ function Dictionary:expire(key, exptime)
   key, why = key_of(key)
   if not key then return nil, why end
   if type(exptime) ~= "number" then error([[bad "exptime" argument]], 2) end
-  -- What should have gone already goes with the next millisecond.
+  -- A time in the past expires with the next millisecond.
   local ms = exptime < 0 and 1 or milliseconds(exptime, "exptime", 2)
   local code = dict_expire(context, index, key, #key, ms)
   if code == YES then return true end
@@ -272,14 +272,14 @@ function Dictionary:flush_all()
   if dict_flush_all(context, index_of(self)) ~= YES then fail() end
 end
 
--- A count that may be left out.
+-- An optional count.
 local function count_of(given, else_count, level)
   if given == nil then return else_count end
   local count = tonumber(given)
   if not count then
     error("bad argument #2 to '?' (number expected, got " .. type(given) .. ")", level + 1)
   end
-  -- A part of one is none, and no number is 0.
+  -- Fractions are rounded down, and NaN is 0.
   return count == count and floor(count) or 0
 end
 
@@ -326,7 +326,7 @@ local function open(shared, name)
 end
 
 local shared = setmetatable({}, { __index = open, __metatable = core.OURS })
--- All that there are, so that `pairs` shows them.
+-- All that exist, so that `pairs` shows them.
 if native.dict_names(context) == YES then
   for name in string.gmatch(ffi_string(reply.data, reply.data_len), "([^\n]+)\n") do open(shared, name) end
 end

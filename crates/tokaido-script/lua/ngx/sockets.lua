@@ -1,5 +1,5 @@
--- `ngx.socket`: sockets of a handler, which waits for them as `ngx.sleep` waits for a time. The server has them and
--- all that has come, and closes them when their request ends.
+-- `ngx.socket`: sockets of a handler, which waits for them as `ngx.sleep` waits for a time. The server owns them and the
+-- data that has come, and closes them when their request ends.
 
 local core = ...
 
@@ -10,7 +10,7 @@ local connect, connected, send, receive = native.socket_connect, native.socket_c
 local type, error, tostring, tonumber, pairs = type, error, tostring, tonumber, pairs
 local select, floor, concat = select, math.floor, table.concat
 
--- How long an operation waits at most, unless a handler says otherwise; so long a connection is kept, too.
+-- Maximum time that an operation waits, unless a handler says otherwise; a connection is kept for as long.
 local TIMEOUT_MS = 60000
 local TIMEOUT_MS_MAX = 2 ^ 31 - 1
 
@@ -18,26 +18,26 @@ local TIMEOUT_MS_MAX = 2 ^ 31 - 1
 local POOL_SIZE = 30
 local POOL_SIZE_MAX = 1000
 
--- Length of what receiveuntil looks for.
+-- Maximum length of what receiveuntil looks for.
 local PATTERN_LEN_MAX = 65536
 
--- Maximum depth of tables that are sent.
+-- Maximum nesting of tables that are sent.
 local DEPTH_MAX = 100
 
 -- The codes of Rust: done, not yet, and an error that is a result.
 local DONE, PENDING, ERROR = 1, 0, 4
 
--- What is received; src/bridge/openresty/sockets.rs has the same numbers.
+-- What to receive; src/bridge/openresty/sockets.rs has the same numbers.
 local SIZE, LINE, ALL, ANY, UNTIL, UNTIL_INCLUSIVE = 0, 1, 2, 3, 4, 5
 
--- The state of a socket is {connect_ms =, send_ms =, read_ms =} and, once it is connected, {number =, request =, reused =}. What a
--- light thread does with it is noted as is_connecting, is_reading or is_writing.
+-- The state of a socket is {connect_ms =, send_ms =, read_ms =} and, once connected, {number =, request =, reused =}. What
+-- a light thread does with it is noted as is_connecting, is_reading or is_writing.
 local TCP = {}
 
 local function message() return ffi_string(reply.key, reply.key_len) end
 local function data() return ffi_string(reply.data, reply.data_len) end
 
--- The state of a socket, or the error of the function that was given something else. What the functions below have as
+-- The state of a socket, or an error of the function that was given something else. What the functions below call
 -- `self` is the state.
 local function state_of_class(self, class, name)
   return core.state_of(self, class)
@@ -46,7 +46,7 @@ end
 
 local function state_of(self, name) return state_of_class(self, TCP, name) end
 
--- The number of a socket that is connected; otherwise nil.
+-- The number of a connected socket; otherwise nil.
 local function number_of(self, request)
   if self.number and self.request ~= request then error("bad request", 3) end
   return self.number
@@ -62,7 +62,7 @@ local function close(self)
   self.number, self.request, self.is_input_closed = nil, nil, nil
 end
 
--- A light thread was killed while it waited for this socket.
+-- Called when a light thread was killed while it waited for this socket.
 function core.close_killed(self)
   self.is_connecting, self.is_reading, self.is_writing = nil, nil, nil
   if self.number then close(self) end
@@ -151,7 +151,7 @@ local function bad_data(why)
   error("bad argument #1 to 'send' (" .. why .. ")", 4)
 end
 
--- Appends the texts of an array, and of those in it.
+-- Appends the texts of an array, and of nested arrays.
 local function append(parts, list, depth)
   if depth > DEPTH_MAX then bad_data("tables lie more than " .. DEPTH_MAX .. " deep in each other") end
   local count = 0
@@ -230,7 +230,7 @@ local function receive_all(self, request, kind, size, text)
       return nil, message(), data()
     end
     if code ~= PENDING then fail(4) end
-    -- Whatever comes gives it more time.
+    -- Any data extends the deadline.
     local came = reply.number
     if came ~= had then deadline, had = clock_ms() + self.read_ms, came end
     if not wait(self, request, deadline) then
@@ -241,7 +241,7 @@ local function receive_all(self, request, kind, size, text)
   end
 end
 
--- Only the first call after an error tells what had come before it.
+-- Only the first call after an error gives what came before it.
 local function received(self, request, kind, size, text)
   if not self.number or self.is_input_closed then return nil, "closed" end
   if self.is_connecting then return nil, "socket busy connecting" end
@@ -402,7 +402,7 @@ function ngx.socket.connect(...)
   return sock
 end
 
--- For sockets of UDP, which have most of this in common.
+-- For UDP sockets, which share most of this.
 core.sockets = {
   TIMEOUT_MS = TIMEOUT_MS, message = message, data = data, number_of = number_of, busy = busy, close = close, wait = wait,
   state_of = state_of_class, finish_connect = finish_connect, text_of = text_of, time_of = time_of,

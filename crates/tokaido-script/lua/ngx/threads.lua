@@ -22,8 +22,8 @@ local clock_ms = core.clock_ms
 
 local WAITING = { rewrite = true, access = true, content = true, timer = true }
 
--- Whether the function of a tokaido.read runs, of the request or of one that it is within. One that has yielded from its
--- coroutine does not, until it is resumed.
+-- Whether a function of a tokaido.read runs, of this request or of one around it. A function that has yielded from its
+-- coroutine does not run until it is resumed.
 local function is_reading(request)
   repeat
     local reading = request.reading
@@ -37,7 +37,7 @@ local function is_reading(request)
   return false
 end
 
--- Why what runs may not wait where it is; nil if it may.
+-- Why the running code may not wait where it is; nil if it may.
 local function why_not_wait(request)
   if may_wait(context) ~= 1 then
     return "is not for a handler that writes: it is a transaction, and all others would wait for it"
@@ -50,20 +50,20 @@ local function why_not_wait(request)
 end
 core.why_not_wait = why_not_wait
 
--- The request or the timer that runs, where it may wait.
+-- The running request or timer, if it may wait.
 function core.request_to_wait(name)
   local request = core.running
   if not request or not WAITING[request.phase] then core.disabled(3) end
   local why = why_not_wait(request)
   if why then error(name .. " " .. why .. "; see " .. core.PAGE, 3) end
-  -- What waits, and a socket, knows the request that it is of.
+  -- Waiting code, and a socket, refers to the request that it belongs to.
   core.keep(request)
   return request
 end
 local request_to_wait = core.request_to_wait
 
 -- A light thread is {thread =, wake = when it goes on, polls =, results =}: results once it has ended. One that polls
--- waits for more than a time, and looks for that itself whenever its request goes on.
+-- waits for more than a time, and checks for that itself whenever its request goes on.
 local DONE = {}
 
 -- The light threads of a request that has none.
@@ -76,7 +76,7 @@ local function body(run, ...)
   return DONE, xpcall(run, core.keep_error, ...)
 end
 
--- A thread has ended: those that wait for one look whether it is theirs.
+-- A thread has ended: those that wait for one check whether it is theirs.
 function core.wake_waiting(request)
   local lights = request.lights or NONE
   for i = 1, #lights do
@@ -108,7 +108,7 @@ local function step(request, light, ...)
   request.light = outer
 end
 
--- When the next of these goes on.
+-- When the next of these light threads goes on.
 local function next_wake(lights)
   local wake = huge
   for i = 1, #lights do
@@ -117,7 +117,7 @@ local function next_wake(lights)
   return wake
 end
 
--- Runs those whose time has come, and those that poll.
+-- Runs the light threads that are due, and those that poll.
 local function run_due(request)
   local now, lights = clock_ms(), request.lights or NONE
   for i = 1, #lights do
@@ -126,7 +126,7 @@ local function run_due(request)
   end
 end
 
--- What waits is a light thread, for which the others are looked after elsewhere, or else looks after them itself.
+-- Waits. A light thread just yields, as the others are looked after elsewhere; anything else looks after them itself.
 local function wait_until(request, wake, polls)
   if request.light or not request.lights then
     yield(WAIT, wake, polls)
@@ -139,7 +139,7 @@ local function wait_until(request, wake, polls)
 end
 core.wait_until = wait_until
 
--- Has the light threads that poll look again at once.
+-- Makes the light threads that poll check again at once.
 function core.rouse(request)
   repeat
     local lights = request.lights or NONE
@@ -181,7 +181,7 @@ local function find(request, thread)
   return nil
 end
 
--- Whoever goes through the list meanwhile has the old one.
+-- Makes a new list, since something may be iterating over the old one.
 local function without(lights, is_gone)
   local others = {}
   for i = 1, #lights do
@@ -218,7 +218,7 @@ function ngx.thread.wait(...)
   end
 end
 
--- Runs functions side by side, each as a light thread of its own, until all of them have ended; gives a list of what each
+-- Runs functions concurrently, each as a light thread of its own, until all have ended; gives a list of what each
 -- has returned.
 function core.run_together(request, runs)
   local lights, together = request.lights or {}, {}
@@ -245,7 +245,7 @@ function core.run_together(request, runs)
   return results
 end
 
--- A light thread does not go on, nor does what it has begun.
+-- Ends a light thread, and what it has begun.
 local function drop(light)
   if light.results then return end
   light.results, light.count = { false, "killed" }, 2
@@ -268,14 +268,14 @@ function ngx.thread.kill(thread)
   return 1
 end
 
--- A phase ends when its light threads have.
+-- A phase ends when its light threads have ended.
 function core.finish_lights(request)
   return core.run_chunk(function()
     while next_wake(request.lights or NONE) < huge do wait_until(request, huge) end
   end)
 end
 
--- None of them goes on.
+-- Ends all of them.
 function core.drop_lights(request)
   local lights = request.lights or NONE
   for i = 1, #lights do drop(lights[i]) end

@@ -7,7 +7,7 @@ local context, reply, time_ms = native.context, native.reply, native.ngx_time_ms
 local date = core.libraries.os.date
 local type, tonumber, error, floor, match = type, tonumber, error, math.floor, string.match
 
--- The clock is looked at whenever it is asked for, so there is nothing to update.
+-- The clock is read on each use, so there is nothing to update.
 function ngx.update_time() end
 
 function ngx.now()
@@ -37,7 +37,7 @@ function ngx.http_time(time)
   return (date("!%a, %d %b %Y %H:%M:%S GMT", seconds_of(time)))
 end
 
--- From then on a year of two digits would be misread.
+-- From then on a two-digit year would be misread.
 local YEAR_2038 = 2145916800
 
 function ngx.cookie_time(time)
@@ -53,7 +53,7 @@ local DAYS = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 }
 
 local function is_leap(year) return year % 4 == 0 and (year % 100 ~= 0 or year % 400 == 0) end
 
--- Days from the beginning of 1970 to that of a year.
+-- Days from the beginning of 1970 to the beginning of a year.
 local function days_before(year)
   local past = year - 1
   return 365 * (year - 1970) + (floor(past / 4) - floor(past / 100) + floor(past / 400)) - 477

@@ -1,5 +1,5 @@
--- `ngx.timer`: functions that run once some time is over, for no request. What runs for one is a table as that of a
--- request, in the phase `timer`, with light threads and an `ngx.ctx` of its own.
+-- `ngx.timer`: functions that run after some time, for no request. A running timer is a table like that of a request,
+-- in the phase `timer`, with light threads and an `ngx.ctx` of its own.
 
 local core = ...
 
@@ -9,10 +9,10 @@ local timer_make, timer_run, timer_counts = native.timer_make, native.timer_run,
 local type, error, tonumber, select, unpack, floor = type, error, tonumber, select, unpack, math.floor
 local getinfo = core.libraries.debug.getinfo
 
--- By their numbers, those that have yet to be run: {run =, arguments =, count =, delay_ms =, is_repeated =, is_last =}.
+-- Pending timers by number: {run =, arguments =, count =, delay_ms =, is_repeated =, is_last =}.
 local pending = {}
 
--- Whether there is one more now. It belongs to the worker whose virtual machine this is.
+-- Makes a timer; tells whether there was room. It belongs to the worker that has this virtual machine.
 local function make(timer)
   if timer_make(context, timer.delay_ms) ~= 1 then return false end
   pending[reply.number] = timer
@@ -35,14 +35,14 @@ local function add(name, is_repeated, ...)
   local delay, run = ...
   local seconds = tonumber(delay)
   if not seconds then error("bad argument #1 to '" .. name .. "' (number expected, got " .. type(delay) .. ")", 2) end
-  -- What is no time, or before now, is now.
+  -- Anything that is not a time, or is before now, means now.
   local delay_ms = seconds > 0 and floor(seconds * 1000) or 0
   if is_repeated and delay_ms == 0 then error("delay cannot be zero", 2) end
   if type(run) ~= "function" or getinfo(run, "S").what == "C" then
     error("bad argument #2 to '" .. name .. "' (Lua function expected)", 2)
   end
   check_caller("ngx.timer." .. name)
-  -- What runs because of that may make one more, and that one none.
+  -- What runs because of the exit may make one more timer, and that one none.
   if core.is_exiting and (delay_ms ~= 0 or core.running and core.running.is_last) then return nil, "process exiting" end
   local timer = {
     run = run, arguments = { select(3, ...) }, count = count - 2, delay_ms = delay_ms, is_repeated = is_repeated,
@@ -65,7 +65,7 @@ ngx.timer = {
   end,
 }
 
--- A timer is not run any more, nor is what it holds kept.
+-- Forgets a timer that will not run any more, and what it holds.
 function core.forget_timer(number) pending[number] = nil end
 
 local NO_HANDLER = {}
@@ -80,7 +80,7 @@ local function begin(timer)
   running.is_over = true
 end
 
--- Runs the function of a timer, whose time is over unless the virtual machine is about to go.
+-- Runs the function of a timer, which is due unless the virtual machine is about to go.
 function core.fire(number)
   local timer = pending[number]
   pending[number] = nil

@@ -1,4 +1,4 @@
--- `ngx.var`: the variables of nginx that have a meaning here, the parameters of the route, and those that handlers set.
+-- `ngx.var`: the nginx variables that have a meaning here, the route's parameters, and the variables that handlers set.
 
 local core = ...
 
@@ -60,7 +60,7 @@ local function header(name)
   return function(request) return core.request_header(request, name) end
 end
 
--- What is behind each; those that are settable say how.
+-- The reader of each variable; settable ones say how they are set.
 local READERS = {
   request_method = core.method, uri = core.path, document_uri = core.path,
   args = args, query_string = args, request_uri = core.raw_target,
@@ -97,8 +97,8 @@ local function spaces_end(text, first, last)
   return first
 end
 
--- A part of a text without the spaces around it. No pattern does this: one that looks for the spaces at the end begins
--- anew at each of them, within C, where no limit reaches it.
+-- A part of a text without surrounding spaces. No pattern does this: a pattern that looks for the spaces at the end
+-- starts over at each of them, within C, where no limit reaches it.
 local function trimmed(text, first, last)
   first = spaces_end(text, first, last)
   while last >= first and byte(text, last) == SPACE do last = last - 1 end

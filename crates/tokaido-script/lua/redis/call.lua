@@ -1,4 +1,4 @@
--- `redis`: commands of the server in the script's transaction, and what else Redis's scripts have.
+-- `redis`: commands of the server in the script's transaction, and the other functions of Redis's scripts.
 
 local core = ...
 
@@ -30,7 +30,7 @@ local function number_bytes(number)
   return format("%.17g", number)
 end
 
--- The bytes of an argument; nil if it is none.
+-- The bytes of an argument; nil if it is invalid.
 local function bytes_of(argument)
   local kind = type(argument)
   if kind == "string" then return argument end
@@ -69,11 +69,11 @@ local function received(kind)
   return nil
 end
 
--- Runs a command of `count` arguments, at most FEW; gives the reply, or nil and the message of the error.
+-- Runs a command of `count` arguments, at most FEW; gives the reply, or nil and the error message.
 --
--- A short script that is called often is not compiled, since what ends where it was called from C is no loop;
--- and in the interpreter a call of FFI costs more than most commands. A function without `...` is compiled by itself
--- once it was called often, wherever from, so all calls of FFI are in this one.
+-- A short script that is called often is not compiled, since a trace that ends where C called it is no loop; and in
+-- the interpreter an FFI call costs more than most commands. A function without `...` is compiled by itself once it
+-- was called often, from wherever, so all FFI calls are in this one.
 local function run_few(count, first, second, third, fourth, fifth, sixth)
   first = bytes_of(first)
   second = count < 2 and "" or bytes_of(second)
@@ -88,14 +88,14 @@ local function run_few(count, first, second, third, fourth, fifth, sixth)
     fourth, #fourth, fifth, #fifth, sixth, #sixth))
 end
 
--- As `run_few`, of a command of any number of arguments.
+-- As `run_few`, for a command with any number of arguments.
 local function run_many(...)
   local failed = gather(...)
   if failed then return nil, failed end
   return received(command_run(context))
 end
 
--- `redis.call` or `redis.pcall`, by what becomes of errors.
+-- `redis.call` or `redis.pcall`, depending on how errors are handled.
 local function caller(on_error)
   return function(...)
     local count = select("#", ...)
@@ -119,7 +119,7 @@ local function refuse(message) error({ err = "ERR " .. message }, 0) end
 
 local WRONG_FIELD = "ERR wrong number or type of arguments"
 
--- A text without the ends of lines at its end.
+-- A text without trailing line ends.
 local function trimmed(text)
   local last = #text
   while last > 0 and (byte(text, last) == 10 or byte(text, last) == 13) do last = last - 1 end
@@ -151,7 +151,7 @@ end
 
 redis.LOG_DEBUG, redis.LOG_VERBOSE, redis.LOG_NOTICE, redis.LOG_WARNING = 0, 1, 2, 3
 
--- The levels of the server's log, by Redis's: debug, debug, info, warn.
+-- The levels of the server's log, by Redis's levels: debug, debug, info, warn.
 local LEVELS = { [0] = 3, 3, 2, 1 }
 
 function redis.log(...)
@@ -202,7 +202,7 @@ function redis.acl_check_cmd(...)
   return code == 1
 end
 
--- The version of Redis that the server says it is: as text, and as a number of two digits each.
+-- The version of Redis that the server claims: as text, and as a number with two digits for each part.
 function core.set_version(text, number)
   redis.REDIS_VERSION, redis.REDIS_VERSION_NUM = text, number
 end

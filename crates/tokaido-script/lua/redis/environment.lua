@@ -1,6 +1,6 @@
--- The globals of scripts that clients send. Every script has the same, and no script can change any: what
--- it sees are empty tables that pass reading on and refuse writing, since LuaJIT has no tables that
--- are read-only.
+-- The globals of scripts that clients send. All scripts share them, and no script can change any. What
+-- a script sees are empty tables that forward reads and refuse writes, since LuaJIT has no read-only
+-- tables.
 
 local core = ...
 
@@ -11,7 +11,7 @@ local rawget, rawset, select, type = rawget, rawset, select, type
 
 local READ_ONLY = "Attempt to modify a readonly table"
 
--- What stands behind each of the empty tables.
+-- The tables that the empty ones stand for.
 local behind = {}
 
 local function refuse() error(READ_ONLY, 2) end
@@ -43,7 +43,7 @@ function functions.pairs(table)
   return pairs(table)
 end
 
--- What pcall catches of an error of a command is its text.
+-- When pcall catches a command's error, it gives only the text.
 local pcall = functions.pcall
 local function caught(ok, raised, ...)
   if not ok and type(raised) == "table" then
@@ -54,7 +54,7 @@ local function caught(ok, raised, ...)
 end
 function functions.pcall(...) return caught(pcall(...)) end
 
--- Collecting is not for a script to decide: it shares the VM with others.
+-- A script cannot control the collector: it shares the VM with others.
 local collectgarbage = functions.collectgarbage
 function functions.collectgarbage(what)
   if what == "count" then return collectgarbage "count" end
@@ -63,7 +63,7 @@ end
 
 function functions.gcinfo() return (collectgarbage "count") end
 
--- Functions of `table` that write.
+-- The functions of `table` that write.
 local tables = sandbox.copy(LIBRARIES.table)
 for _, name in next, { "insert", "remove", "sort" } do
   local write = tables[name]

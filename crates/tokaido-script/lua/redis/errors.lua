@@ -1,19 +1,19 @@
--- What becomes of an error that a script did not catch, and where it was raised.
+-- How an error is handled that a script did not catch, and where it was raised.
 
 local core = ...
 
 local getinfo = core.libraries.debug.getinfo
 local type, tostring, rawget = type, tostring, rawget
--- LuaJIT's own, not the bounded ones of patterns.lua: this runs when the stack is all but full.
+-- LuaJIT's own, not the bounded ones of patterns.lua: this runs when the stack is almost full.
 local gsub = string.gsub
 
--- The names of frames that are the prelude's.
+-- The source of the prelude's frames.
 local PRELUDE = "=[tokaido]"
 
--- How many frames of the prelude and of C there may be above the script's own.
+-- How many frames of the prelude and of C may be above the script's own.
 local FRAMES_MAX = 20
 
--- The frame of the script. There is none where the script ended in the call that failed: `return f()` gives
+-- The frame of the script. There is none if the script ended in the call that failed: `return f()` gives
 -- its frame to f.
 local function frame(level)
   for above = level, level + FRAMES_MAX do
@@ -24,17 +24,17 @@ local function frame(level)
   return nil
 end
 
--- What stands there if the script has one line: then it can only be that. Set before each run.
+-- The position if the script has one line: then it can only be that line. Set before each run.
 core.position_of_tail_calls = ""
 
--- What stands before the message of an error that a library raises.
+-- The position before the message of an error that a library raises.
 function core.where()
   local info = frame(3)
   if info then return info.short_src .. ":" .. info.currentline .. ": " end
   return core.position_of_tail_calls
 end
 
--- Errors of LuaJIT that were raised within the prelude name the script's line, not ours.
+-- LuaJIT's errors that were raised within the prelude name the script's line, not the prelude's.
 local OWN_POSITION = "^%[tokaido%]:%d+: "
 
 -- The message handler of every script: the message, and where it was raised.

@@ -1,4 +1,4 @@
--- Libraries of functions: what their code finds while it is loaded, which is `redis` and nothing else, and
+-- Libraries of functions: what their code finds while it is loaded, which is only `redis`, and
 -- `redis.register_function`.
 
 local core = ...
@@ -7,13 +7,13 @@ local globals, redis = core.redis_globals, core.redis_globals.redis
 local pairs, select, type, tostring = pairs, select, type, tostring
 local error, setmetatable, find = error, setmetatable, string.find
 
--- What scripts have and functions have not: there, it is for old scripts.
+-- What scripts have and functions do not: in Redis, these exist for old scripts.
 for _, name in pairs { "replicate_commands", "breakpoint", "debug" } do core.redis_entries[name] = nil end
 
--- What the code of a library has registered so far; nil unless one is loaded.
+-- What a library's code has registered so far; nil unless one is being loaded.
 local registered
 
--- What `globals` has beside `redis` when no library is loaded.
+-- What `globals` has besides `redis` when no library is being loaded.
 local whole
 
 local function refuse(message) error({ err = "ERR " .. message }, 0) end
@@ -47,7 +47,7 @@ local function flags_of(value)
   return flags
 end
 
--- What each named argument becomes.
+-- How each named argument is converted.
 local ARGUMENTS = {
   function_name = function(value) return text_of(value, "function_name") end,
   description = function(value) return text_of(value, "description") end,
@@ -126,7 +126,7 @@ function core.set_version(text, number)
   at_load.REDIS_VERSION, at_load.REDIS_VERSION_NUM = text, number
 end
 
--- From here on, until `end_loading`, code that is run is that of a library.
+-- From here on, until `end_loading`, the code that runs is a library's.
 function core.begin_loading()
   registered, whole = {}, {}
   for name, value in pairs(globals) do whole[name] = value end
@@ -134,7 +134,7 @@ function core.begin_loading()
   globals.redis = redis_at_load
 end
 
--- Gives the functions that were registered, in their order.
+-- Gives the functions that were registered, in order.
 function core.end_loading()
   local functions = registered
   for name, value in pairs(whole) do globals[name] = value end

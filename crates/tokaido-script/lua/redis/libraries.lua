@@ -1,5 +1,5 @@
--- `cjson`, `cmsgpack` and `struct`. The work is done in Rust, on values; what is set of cjson holds until
--- the script ends, as a seed does.
+-- `cjson`, `cmsgpack` and `struct`. The work is done in Rust, on values. Settings of cjson last until the
+-- script ends, as a seed does.
 
 local core = ...
 
@@ -32,7 +32,7 @@ local cjson, reset = core.new_cjson {
   end,
 }
 
--- Called before the next script if `seeded` was.
+-- Called before the next script if `seeded` was called.
 local reseed = core.reseed
 function core.reseed(seed)
   reseed(seed)
@@ -49,7 +49,7 @@ function cmsgpack.pack(...)
   return run(CODECS.pack, ...)
 end
 
--- The first two of the list are the number of values, and where the next one begins.
+-- The first two items of the list are the number of values, and where the next one begins.
 local function unpacked(given, offset, limit, name)
   given = text(given, 1, name)
   if offset < 0 or limit < 0 then

@@ -13,7 +13,7 @@ local function wrong_arguments()
   }, 0)
 end
 
--- What is left out is empty.
+-- A missing argument is empty.
 local function argument(given)
   if given == nil then return "" end
   local text = text_of(given)
@@ -32,7 +32,7 @@ local function shown(result)
   return bytes_of(result)
 end
 
--- A procedure of a global function.
+-- Makes a procedure of a global function.
 function tyrant.procedure(run)
   return function(_, ...)
     local key, value = ...
@@ -61,7 +61,7 @@ core.guest = {
   hooks = { _begin = "begin", _end = "end" },
 }
 
--- By what is told of the engine, as in lua/transaction.lua.
+-- By the engine's number, as in lua/transaction.lua.
 local tree, cache = tyrant.engines[1], tyrant.engines[2]
 local ENGINES = {
   [0] = { functions = tree.functions, record = tree.record, is_ordered = true },

@@ -1,4 +1,4 @@
--- The database of scripts of Tokyo Tyrant's, and what their functions do where they cannot do what they are asked.
+-- The database of Tokyo Tyrant's scripts, and what their functions do if they cannot do what they are asked.
 
 local core = ...
 
@@ -11,12 +11,12 @@ local INDEX, NAME = core.INDEX, cabinet.NAME
 local YES, NO, UNWRITTEN = 1, 0, 2
 
 local tyrant = {
-  -- The prefixes of the native functions of each engine; `records.lua` is loaded once for each.
+  -- The prefixes of each engine's native functions; `records.lua` is loaded once for each.
   prefixes = { "", "cache_" }, engines = {},
   PAGE = "docs/tokyo-tyrant-lua.md",
-  -- Their database.
+  -- The scripts' database.
   db = { [INDEX] = -1, [NAME] = "main" },
-  -- What files find: functions by their names.
+  -- What files find: functions by name.
   functions = {},
 }
 core.tyrant = tyrant
@@ -28,12 +28,12 @@ function tyrant.invalid(name)
   error(name .. ": invalid arguments", 3)
 end
 
--- What is not offered. Called by the function itself.
+-- Raises for something that is not offered. Called by the function itself.
 function tyrant.refuse(name, why)
   error(name .. " is not offered: " .. why .. "; see " .. tyrant.PAGE, 3)
 end
 
--- What a native function has refused is no error of the script, but outside of a call it is.
+-- What a native function refuses is not an error of the script, except outside a call.
 function tyrant.failed()
   local code = writable(context)
   if code ~= YES and code ~= NO then

@@ -1,4 +1,4 @@
--- The functions that touch no database: texts, numbers, lists, the log and the time; and those that are refused.
+-- The functions that touch no database: texts, numbers, lists, the log and the time; and the ones that are refused.
 
 local core = ...
 
@@ -13,7 +13,7 @@ local YES, NO, NO_EXPRESSION = 1, 0, 2
 
 local functions = tyrant.functions
 
--- Of Tokyo Tyrant: debug, information, error, system. The other numbers are ours.
+-- Tokyo Tyrant's levels: debug, information, error, system. The other numbers are the server's.
 local LEVELS = { [0] = 3, 2, 0, 2 }
 
 function functions._log(message, level)
@@ -28,7 +28,7 @@ function functions._time(...)
   return reply.number
 end
 
--- Calls run one by one, so one that slept would hold up all writes.
+-- Calls run one by one, so a call that slept would hold up all writes.
 function functions._sleep(...)
   local seconds = tonumber((...))
   if select("#", ...) ~= 1 or seconds == nil then invalid("_sleep") end
@@ -38,7 +38,7 @@ function functions._sleep(...)
   return true
 end
 
--- The numbers of all lists among the arguments, and those that stand alone.
+-- All numbers in lists among the arguments, and single ones.
 function functions._pack(format, ...)
   format = text_of(format)
   if format == nil then invalid("_pack") end
@@ -121,7 +121,7 @@ function functions._regex(text, pattern, alternative)
   local by, by_len = alternative or "", alternative and #alternative or -1
   local code = regex(context, text, #text, pattern, #pattern, by, by_len)
   if code ~= YES and code ~= NO and code ~= NO_EXPRESSION then native.fail(3) end
-  -- An expression that is none matches nothing.
+  -- An invalid expression matches nothing.
   if by_len < 0 then return code == YES end
   if code == YES then return ffi_string(reply.data, reply.data_len) end
   return text
@@ -129,8 +129,8 @@ end
 
 local function is_tail(group) return group ~= nil and group >= 0x80 and group < 0xc0 end
 
--- The numbers of the characters of a text in UTF-8, without those that have more than 16 bits. A byte that is part of
--- no character is passed over.
+-- The code points of the characters of a UTF-8 text, without those of more than 16 bits. A byte that is not part of a
+-- character is skipped.
 local function codes_of(text)
   local codes, count, at, len = {}, 0, 1, #text
   while at <= len do
@@ -187,7 +187,7 @@ function functions._dist(a, b, is_utf8)
   return reply.number
 end
 
--- The lists among the arguments; of a single list the lists that it begins with, if it does.
+-- The lists among the arguments; for a single list, the lists that it begins with, if it does.
 local function lists_of(...)
   local lists = {}
   local first = ...
@@ -205,7 +205,7 @@ local function lists_of(...)
   return lists
 end
 
--- How many of the lists have each of the texts in them, and the texts in their order.
+-- How many of the lists contain each text, and the texts in order.
 local function counted(lists)
   local counts, order = {}, {}
   for place = 1, #lists do

@@ -1,7 +1,7 @@
--- What is done to one record, and to all: the functions that loops call. Each is one or two native calls, so that the
+-- Operations on one record, and on all: the functions that loops call. Each is one or two native calls, so that the
 -- loop compiles.
 --
--- The file is loaded once for each engine, as lua/database.lua is: only functions that never change become
+-- The file is loaded once for each engine, like lua/database.lua: only functions that never change become
 -- constants of a trace.
 
 local core = ...
@@ -44,7 +44,7 @@ function functions._putkeep(...)
   return failed()
 end
 
--- Whether the database is a table, as the server knows that is around the call; nil as long as it was not asked.
+-- Whether the database is a table, according to the surrounding server; nil until it was asked.
 local has_rows = nil
 local function is_table()
   if has_rows == nil then
@@ -55,7 +55,7 @@ local function is_table()
   return has_rows
 end
 
--- To a row of a table it adds the columns that the row does not have.
+-- For a row of a table, adds the columns that the row does not have.
 local append = native.append
 function functions._putcat(...)
   local key, value = ...
@@ -102,8 +102,8 @@ end
 local ffi, tobit = core.ffi, core.sandbox.libraries.bit.tobit
 local copy = ffi.copy
 
--- Reads the number under a key, of so many bytes, into `box`: 0 where there is none. Gives the code of the record with
--- its flags and its expiry, which stay; nil if it is no number.
+-- Reads the number of `len` bytes under a key into `box`: 0 if there is none. Gives the code of the record with its
+-- flags and its expiry, which stay; nil if it is not a number.
 local function read_number(key, box, len)
   box[0] = 0
   local code = record(context, db[INDEX], key, #key)
@@ -151,7 +151,7 @@ local function adder(name, ctype, sum_of)
   end
 end
 
--- Both in the order of little-endian machines; integers wrap around.
+-- Both are little-endian; integers wrap around.
 functions._addint = adder("_addint", "int32_t", function(old, by)
   return tobit(old + (by < 0 and ceil(by) or floor(by)))
 end)

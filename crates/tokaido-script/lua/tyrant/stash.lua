@@ -57,7 +57,7 @@ function functions._stashvanish(...)
   native.stash_vanish(context)
 end
 
--- In the order of keys; what is put meanwhile behind the place where it is comes, too.
+-- In the order of keys; what is put meanwhile after the current place is visited, too.
 local stash_next = native.stash_next
 function functions._stashforeach(...)
   local run = ...
@@ -70,7 +70,7 @@ function functions._stashforeach(...)
   end
 end
 
--- A lock that is taken would never be freed while this call waited for it, since no other one runs meanwhile.
+-- Does not wait for a lock: a taken one would never be released meanwhile, since no other call runs.
 local lock_take, lock_free = native.lock_take, native.lock_free
 function functions._lock(...)
   local key = text_of((...))

@@ -1,4 +1,4 @@
--- What goes through keys or records: the iterator of all scripts, prefixes, `_foreach` and `_mapreduce`; and `misc`.
+-- What goes through keys or records: the iterator of all scripts, prefixes, `_foreach` and `_mapreduce`; also `misc`.
 
 local core = ...
 
@@ -28,7 +28,7 @@ function functions._iternext(...)
   return nil
 end
 
--- A collection of Redis has a key, too.
+-- A Redis collection has a key, too.
 function functions._fwmkeys(prefix, max)
   prefix = text_of(prefix)
   if prefix == nil then invalid("_fwmkeys") end
@@ -50,7 +50,7 @@ end
 
 local LEVEL_ERROR = 0
 
--- Calls a function of the script's for a record; an error in it is a line of the log, as in Tokyo Tyrant, and nil.
+-- Calls a script's function for a record; an error in it is a line in the log, as in Tokyo Tyrant, and gives nil.
 local function visit(run, ...)
   local ok, result = pcall(run, ...)
   if ok then return result end
@@ -70,7 +70,7 @@ function functions._foreach(...)
   return true
 end
 
--- The keys that are meant by an argument: one, or a list of them.
+-- The keys that an argument names: one key, or a list of keys.
 local function listed(argument)
   if type(argument) ~= "table" then
     local key = text_of(argument)
@@ -81,10 +81,10 @@ local function listed(argument)
   return keys
 end
 
--- A result of false is a failure of the mapper, and one of nil or false one of the reducer.
+-- The mapper fails with a result of false, the reducer with nil or false.
 local MAP_FAILED = false
 
--- In memory. Keys are reduced in their order, values come in the order in which they were emitted.
+-- In memory. Keys are reduced in order, and values come in the order in which they were emitted.
 function functions._mapreduce(map, reduce, keys)
   if type(map) ~= "function" or type(reduce) ~= "function" then invalid("_mapreduce") end
   local groups, order = {}, {}
@@ -133,8 +133,8 @@ local function add(argument)
   if argument ~= nil and many_add(context, argument, #argument) ~= YES then native.fail(4) end
 end
 
--- The texts and numbers among the arguments, also those in lists, are what the function is given. `$` before its name
--- keeps it out of an update log, which there is not.
+-- The function gets the texts and numbers among the arguments, including those in lists. `$` before its name keeps it
+-- out of an update log, which does not exist here.
 function functions._misc(name, ...)
   name = text_of(name)
   if name == nil then invalid("_misc") end

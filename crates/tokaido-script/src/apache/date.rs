@@ -3,8 +3,8 @@
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// The seconds since 1970 of a date in one of the three forms of HTTP, or with an offset as mail has it;
-/// `None` for what is none, and for the year 1970's first second, which Apache takes for none, too.
+/// The seconds since 1970 of a date in one of the three forms of HTTP, or with an offset as in mail;
+/// `None` if it is not a date, and for the first second of 1970, which Apache rejects, too.
 pub(crate) fn parse_date(text: &[u8]) -> Option<i64> {
     let text = str::from_utf8(text).ok()?.trim_start();
     let parts: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -46,7 +46,7 @@ fn two_digits_of_a_year(text: &str) -> Option<i64> {
     Some(if year < 70 { 2000 + year } else { 1900 + year })
 }
 
-/// Seconds east of Greenwich. A name says nothing, as in Apache.
+/// Seconds east of Greenwich. A zone's name is ignored, as in Apache.
 fn offset_of(zone: &str) -> Option<i64> {
     let sign = match zone.as_bytes().first()? {
         b'+' => 1,
@@ -89,9 +89,9 @@ fn days_in(month: i64, year: i64) -> i64 {
     }
 }
 
-/// The days from the beginning of 1970 to that one.
+/// The days from the beginning of 1970 to that day.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    // Years that begin in March have the day that comes every four years at their end.
+    // If years begin in March, the leap day is at their end.
     let shifted = if month > 2 { year } else { year - 1 };
     let of_years = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400;
     let of_months = (153 * ((month + 9) % 12) + 2) / 5;

@@ -1,5 +1,5 @@
-//! Files below the document root. Every folder on the way is opened by itself, and none that is a symbolic
-//! link, so that no path and no link leads out of it.
+//! Files below the document root. Each folder on the way is opened separately, and never through a symbolic
+//! link, so that no path and no link leads out of the root.
 
 use std::{
     ffi::CString,
@@ -15,13 +15,13 @@ use std::{
 /// Maximum number of folders on the way to a file.
 const DEPTH_MAX: usize = 64;
 
-/// Why a file cannot be had.
+/// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It is not there, or not to be read.
+    /// It does not exist, or may not be read.
     #[error("{0}")]
     Missing(io::Error),
-    /// It is no path below the document root.
+    /// It is not a path below the document root.
     #[error("{0} is not below the document root; name files as r.document_root .. \"/name\"")]
     Outside(String),
 }
@@ -33,11 +33,11 @@ pub struct DocumentRoot {
 }
 
 impl DocumentRoot {
-    /// `path` as it is from the root of the file system.
+    /// A root at `path`, which is made absolute.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        // By its parts, so that no slash is left at its end.
+        // By its components, so that it does not end with a slash.
         Self { path: absolute.components().collect() }
     }
 
@@ -47,7 +47,7 @@ impl DocumentRoot {
         &self.path
     }
 
-    /// Opens a file by its path, which begins with that of the root or is one within it.
+    /// Opens a file by its path, which either begins with the root's path or is relative to it.
     ///
     /// # Errors
     /// See [`FileError`].
@@ -67,7 +67,7 @@ impl DocumentRoot {
         if names.len() > DEPTH_MAX || names.iter().any(|name| *name == b".." || name.contains(&0)) {
             return Err(outside());
         }
-        // The root itself may be a link: the operator has named it.
+        // The root itself may be a link: the operator chose it.
         let options = libc::O_DIRECTORY | libc::O_CLOEXEC;
         let mut file = File::options()
             .read(true)
@@ -81,7 +81,7 @@ impl DocumentRoot {
         Ok(file)
     }
 
-    /// The content of a file, if it is one and has at most so many bytes.
+    /// The content of a regular file, up to one byte more than `len_max`.
     pub(crate) fn read(&self, path: &[u8], len_max: usize) -> Result<Vec<u8>, FileError> {
         let file = self.open(path)?;
         let metadata = file.metadata().map_err(FileError::Missing)?;
@@ -89,15 +89,15 @@ impl DocumentRoot {
             return Err(FileError::Missing(io::Error::other("this is no file")));
         }
         let mut content = Vec::new();
-        // One byte more, so that the caller sees that it is too long.
+        // One byte more, so that the caller notices that it is too long.
         let read = file.take(len_max as u64 + 1).read_to_end(&mut content);
         read.map_err(FileError::Missing)?;
         Ok(content)
     }
 }
 
-/// Opens what a folder has under that name, unless it is a link; a folder if it is not the last one. What is no
-/// file, such as a pipe, is not waited for.
+/// Opens the entry of that name in a folder, unless it is a link. All but the last one must be folders. Special
+/// files such as pipes are not waited for.
 fn open_at(folder: &File, name: &[u8], is_last: bool) -> io::Result<File> {
     let name = CString::new(name).map_err(io::Error::other)?;
     let kind = if is_last { libc::O_NONBLOCK } else { libc::O_DIRECTORY };
@@ -107,7 +107,7 @@ fn open_at(folder: &File, name: &[u8], is_last: bool) -> io::Result<File> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it was opened above, and nobody else has it.
+    // SAFETY: it was opened above, and has no other owner.
     Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 

@@ -1,11 +1,11 @@
-//! Pairs of names and values: of a query, and of the two kinds of forms.
+//! Pairs of names and values: of a query, and of both kinds of form.
 
 use crate::percent;
 
 /// A name and its value.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 
-/// The pairs of a query, as Apache takes it apart: a `+` is no space, and what stands alone has the value 1.
+/// The pairs of a query, split as Apache does: a `+` is not a space, and a name alone has the value 1.
 pub(crate) fn pairs_of_arguments(text: &[u8]) -> impl Iterator<Item = Pair> {
     text.split(|&byte| byte == b'&').filter(|piece| !piece.is_empty()).map(|piece| {
         match split_at_equals(piece) {
@@ -15,7 +15,7 @@ pub(crate) fn pairs_of_arguments(text: &[u8]) -> impl Iterator<Item = Pair> {
     })
 }
 
-/// The pairs of a form that was sent as text. What has no `=` is left out.
+/// The pairs of a URL-encoded form. Pieces without `=` are left out.
 pub(crate) fn pairs_of_form(text: &[u8]) -> impl Iterator<Item = Pair> {
     text.split(|&byte| byte == b'&').filter_map(|piece| {
         let (name, value) = split_at_equals(piece)?;
@@ -28,12 +28,12 @@ fn split_at_equals(piece: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&piece[..place], &piece[place + 1..]))
 }
 
-/// What is broken stays as it is.
+/// Invalid escapes stay as they are.
 fn unescaped(text: &[u8], has_plus: bool) -> Vec<u8> {
     percent::unescape(text, has_plus).0.into_owned()
 }
 
-/// The fields of a form that was sent in parts, each between two lines with the boundary.
+/// The fields of a multipart form, each between two boundary lines.
 pub(crate) fn pairs_of_multipart<'t>(
     text: &'t [u8],
     boundary: &[u8],
@@ -55,8 +55,8 @@ pub(crate) fn pairs_of_multipart<'t>(
     })
 }
 
-/// The name and the value of a part: its head, an empty line, and what is behind that up to the end of line
-/// that belongs to the boundary.
+/// The name and the value of a part: headers, an empty line, and the value, up to the line end that belongs
+/// to the boundary.
 fn field(part: &[u8]) -> Option<Pair> {
     let head_len = find(part, b"\r\n\r\n")?;
     let value = &part[head_len + 4..];

@@ -1,5 +1,5 @@
-//! What the dialect of Apache's mod_lua has in Rust: texts, forms, dates, values that requests leave for each
-//! other, and files below the document root.
+//! The Rust side of the mod_lua dialect: texts, forms, dates, values that requests leave for each other, and
+//! files below the document root.
 
 mod date;
 mod files;

@@ -1,4 +1,4 @@
-//! Texts as mod_lua's functions escape, encode and digest them.
+//! Escapes, encodes and digests texts as mod_lua's functions do.
 
 use md5::{Digest as _, Md5};
 use tokaido_wire::base64;
@@ -8,7 +8,7 @@ use crate::{
     sha1_hex,
 };
 
-/// What is done to a text; `lua/apache/texts.lua` names them by their places here.
+/// What is done to a text; `lua/apache/texts.lua` refers to operations by their index here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Escape,
@@ -25,7 +25,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// In the order that Lua counts them in.
+    /// In the order in which Lua numbers them.
     pub(crate) const ALL: [Self; 11] = [
         Self::Escape,
         Self::Unescape,
@@ -41,7 +41,7 @@ impl Operation {
     ];
 }
 
-/// What comes of a text; `None` if it cannot be had.
+/// Applies an operation to a text; `None` if that is impossible.
 pub(crate) fn transform(operation: Operation, text: &[u8]) -> Option<Vec<u8>> {
     Some(match operation {
         Operation::Escape => escape(text),
@@ -66,7 +66,7 @@ fn push_percent(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(format!("%{byte:02x}").as_bytes());
 }
 
-/// As forms are sent: spaces as `+`.
+/// As in submitted forms: spaces become `+`.
 fn escape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for &byte in text {
@@ -80,7 +80,7 @@ fn escape(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The other way. Nothing comes of a broken escape or of a zero byte.
+/// The inverse. `None` for an invalid escape or an escaped zero byte.
 fn unescape(text: &[u8], has_plus: bool) -> Option<Vec<u8>> {
     let (decoded, Escapes::Whole) = percent::unescape(text, has_plus) else { return None };
     let zeros = |text: &[u8]| text.iter().filter(|&&byte| byte == 0).count();
@@ -101,7 +101,7 @@ fn escape_html(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// As a path of a URL. Unless it is a part of one, its beginning must not look like a scheme.
+/// As a path in a URL. Unless it is part of a path, its beginning must not look like a scheme.
 fn escape_path(text: &[u8], is_part: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     let colon = text.iter().position(|&byte| byte == b':');
@@ -119,7 +119,7 @@ fn escape_path(text: &[u8], is_part: bool) -> Vec<u8> {
     out
 }
 
-/// As a line of a log may have it.
+/// As an item of a log line.
 fn escape_log_item(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for &byte in text {
@@ -144,14 +144,14 @@ fn escape_log_item(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What stands before the first character that is none of base64, as far as it makes whole bytes.
+/// Decodes up to the first character that is not base64, as far as that makes whole bytes.
 fn decode_base64(text: &[u8]) -> Vec<u8> {
     let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let digits = text.iter().take_while(|byte| is_digit(byte)).count();
     let whole = digits - digits % 4;
     let mut decoded = base64::decode(&text[..whole]).unwrap_or_default();
     let rest = &text[whole..digits];
-    // The last bits of a short group may be anything, which a strict decoder refuses.
+    // The last bits of a short group may be anything; a strict decoder would refuse them.
     let group: Vec<u8> = rest.iter().copied().chain([b'A'; 4]).take(4).collect();
     if rest.len() > 1 {
         let bytes = base64::decode(&group).unwrap_or_default();

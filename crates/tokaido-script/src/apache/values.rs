@@ -1,4 +1,4 @@
-//! Values that requests leave for each other, in every worker: `r:ivm_set` and `r:ivm_get`.
+//! Values that requests leave for each other across all workers: `r:ivm_set` and `r:ivm_get`.
 
 use std::{
     collections::HashMap,
@@ -8,10 +8,10 @@ use std::{
 /// Maximum number of values.
 const VALUES_MAX: usize = 10_000;
 
-/// Maximum length of all names and texts together, in bytes.
+/// Maximum total length of all names and texts, in bytes.
 const BYTES_MAX: usize = 16 << 20;
 
-/// A value that is no table.
+/// A value that is not a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum StoredValue {
     Boolean(bool),
@@ -35,7 +35,7 @@ impl StoredValue {
 )]
 pub(crate) struct ValuesError;
 
-/// The values, by their names. They stay until the server ends.
+/// The values, by name. They stay until the server ends.
 #[derive(Debug, Default)]
 pub struct SharedValues(Mutex<Values>);
 
@@ -51,10 +51,10 @@ impl SharedValues {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).by_name.get(name).cloned()
     }
 
-    /// Sets a value, or takes it away.
+    /// Sets a value, or removes it.
     ///
     /// # Errors
-    /// If there is no room; then the old one stays.
+    /// If there is no room; the old value stays then.
     pub(crate) fn set(&self, name: &[u8], value: Option<StoredValue>) -> Result<(), ValuesError> {
         let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = values.by_name.get(name).map_or(0, |old| name.len() + old.len());

@@ -1,12 +1,12 @@
-//! Texts and patterns with `*` and `?`.
+//! Matches texts against patterns with `*` and `?`.
 
 /// Whether a text matches a pattern, in which `*` stands for any text and `?` for one byte.
 ///
-/// It takes at most the product of the lengths, since only the last `*` is ever tried again.
+/// Takes at most the product of the lengths in steps, since only the last `*` is ever retried.
 pub(crate) fn matches_wildcard(text: &[u8], pattern: &[u8], ignores_case: bool) -> bool {
     let same = |a: u8, b: u8| if ignores_case { a.eq_ignore_ascii_case(&b) } else { a == b };
     let (mut at, mut place) = (0, 0);
-    // Where the last star stands, and how much of the text it does not take.
+    // Where the last star is, and where the text begins that it does not take.
     let mut star: Option<(usize, usize)> = None;
     while at < text.len() {
         match pattern.get(place) {

@@ -1,4 +1,4 @@
-//! What the dialect of Apache's mod_lua asks of Rust; none of it touches a database.
+//! What the mod_lua dialect needs from Rust; none of it touches a database.
 
 use std::{
     os::unix::fs::MetadataExt as _,
@@ -19,16 +19,16 @@ use crate::{
     openresty::regex::Dollar,
 };
 
-/// Kinds of values; `lua/apache/server.lua` has the same.
+/// Kinds of value; `lua/apache/server.lua` has the same.
 const TEXT: i32 = 1;
 const NUMBER: i32 = 2;
 const BOOLEAN: i32 = 3;
 
-/// Maximum product of the lengths of a text and the pattern with stars that it is compared with: some
-/// tenths of a second, in which no time limit is looked at.
+/// Maximum product of the lengths of a text and the wildcard pattern that it is matched against. It takes some
+/// tenths of a second, in which no time limit is checked.
 const WORK_MAX: usize = 1 << 26;
 
-/// What the dialect knows beside the request.
+/// What the dialect knows besides the request.
 #[derive(Default)]
 pub(crate) struct Apache {
     settings: Arc<Settings>,
@@ -46,7 +46,7 @@ impl Apache {
     }
 }
 
-/// A text made of another one, as the reply's data; `NO` if there is none.
+/// The result of an operation on a text, as the reply's data; `NO` if there is none.
 pub(super) fn apache_text(
     context: &mut Context,
     operation: i32,
@@ -61,7 +61,7 @@ pub(super) fn apache_text(
     Ok(YES)
 }
 
-/// The seconds of a date, as the reply's number; `NO` if it is none.
+/// The seconds of a date, as the reply's number; `NO` if it is not a date.
 pub(super) fn apache_date(context: &mut Context, text: &[u8]) -> Result<i32, Fault> {
     let Some(seconds) = parse_date(text) else { return Ok(NO) };
     context.reply.number = seconds as f64;
@@ -76,7 +76,7 @@ fn check_work(text: &[u8], pattern: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a text matches a pattern with stars.
+/// Whether a text matches a pattern with wildcards.
 pub(super) fn apache_wildcard(
     _context: &mut Context,
     text: &[u8],
@@ -87,7 +87,7 @@ pub(super) fn apache_wildcard(
     Ok(if matches_wildcard(text, pattern, ignores_case != 0) { YES } else { NO })
 }
 
-/// Compiles an expression as Apache does: `.` is any byte, and `$` the end of the text alone. The flags and the reply are those
+/// Compiles an expression as Apache does: `.` is any byte, and `$` only the end of the text. The flags and the reply are those
 /// of `regex_compile`.
 pub(super) fn apache_regex_compile(
     context: &mut Context,
@@ -104,7 +104,7 @@ pub(super) fn apache_clock(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// When the server was started, in seconds, as the reply's number.
+/// When the server started, in seconds, as the reply's number.
 pub(super) fn apache_started(context: &mut Context) -> Result<i32, Fault> {
     let since = context.apache.settings.started.duration_since(UNIX_EPOCH);
     context.reply.number = since.map_or(0.0, |since| since.as_secs() as f64);
@@ -117,7 +117,7 @@ pub(super) fn apache_body_max(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// Readies the pairs of a query (0), a form (1) or one in parts (2), and answers how many there are.
+/// Prepares the pairs of a query (0), a form (1) or a multipart form (2), and gives how many there are.
 pub(super) fn apache_pairs(
     context: &mut Context,
     kind: i32,
@@ -134,7 +134,7 @@ pub(super) fn apache_pairs(
     Ok(YES)
 }
 
-/// A value that another request has left: its kind, and itself as the reply's data or number.
+/// A value that another request left: its kind, and the value as the reply's data or number.
 pub(super) fn apache_value(context: &mut Context, name: &[u8]) -> Result<i32, Fault> {
     match context.apache.settings.shared_values.get(name) {
         None => Ok(NO),
@@ -153,7 +153,7 @@ pub(super) fn apache_value(context: &mut Context, name: &[u8]) -> Result<i32, Fa
     }
 }
 
-/// Leaves a value for other requests, or takes it away.
+/// Leaves a value for other requests, or removes it.
 pub(super) fn apache_set_value(
     context: &mut Context,
     name: &[u8],
@@ -171,7 +171,7 @@ pub(super) fn apache_set_value(
     Ok(YES)
 }
 
-/// The path of the document root, as the reply's data; `NO` if the operator has named none.
+/// The path of the document root, as the reply's data; `NO` if the operator has not set one.
 pub(super) fn apache_root(context: &mut Context) -> Result<i32, Fault> {
     let Some(root) = &context.apache.root else { return Ok(NO) };
     context.reply.data(root.path().as_os_str().as_encoded_bytes());
@@ -195,8 +195,8 @@ pub(super) fn apache_file(context: &mut Context, path: &[u8]) -> Result<i32, Fau
     }
 }
 
-/// What the file system says of a file: its size, three times in microseconds and its kind, as text in the reply's
-/// data; `NO` if it is not there.
+/// What the file system knows about a file: its size, three times in microseconds and its kind, as text in the reply's
+/// data; `NO` if there is no such file.
 pub(super) fn apache_stat(context: &mut Context, path: &[u8]) -> Result<i32, Fault> {
     let file = match context.apache.root()?.open(path) {
         Ok(file) => file,

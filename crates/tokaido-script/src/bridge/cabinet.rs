@@ -1,4 +1,4 @@
-//! What the dialects of Kyoto Tycoon and Tokyo Tyrant ask of Rust; none of it touches a database.
+//! What the Kyoto Tycoon and Tokyo Tyrant dialects need from Rust; none of it touches a database.
 
 use std::{
     collections::HashMap,
@@ -13,23 +13,23 @@ use crate::{
     watchdog,
 };
 
-/// There is no such expression; `lua/kyoto` and `lua/tyrant` have the same.
+/// The expression is invalid; `lua/kyoto` and `lua/tyrant` have the same.
 const NO_EXPRESSION: i32 = 2;
 
-/// Maximum number of expressions of a kind that stay compiled; one more, and all are forgotten.
+/// Maximum number of expressions of a kind that stay compiled; one more, and all are dropped.
 const EXPRESSIONS_MAX: usize = 64;
 
 /// Maximum length of an expression, in bytes; a longer one cannot be compiled.
 const EXPRESSION_LEN_MAX: usize = 4096;
 
-/// Maximum product of the lengths of two texts whose distance is told: some tenths of a second, in which
-/// no time limit is looked at.
+/// Maximum product of the lengths of two texts whose distance is computed. It takes some tenths of a second,
+/// in which no time limit is checked.
 const DISTANCE_WORK_MAX: usize = 1 << 26;
 
-/// Maximum length of each of the two, in bytes, since a row of numbers is as long as one of them.
+/// Maximum length of each of the two, in bytes, since one row of numbers is as long as one text.
 const DISTANCE_LEN_MAX: usize = 1 << 20;
 
-/// Maximum length of what a replacement of matches makes, in bytes.
+/// Maximum length of the result of replacing matches, in bytes.
 const REPLACED_LEN_MAX: usize = 64 << 20;
 
 /// A regular expression.
@@ -39,7 +39,7 @@ pub(super) struct Pattern<'p> {
     pub(super) ignores_case: bool,
 }
 
-/// Compiled expressions by their text, those that ignore case apart; `None` for one that is none.
+/// Compiled expressions by their text, those that ignore case separately; `None` for an invalid one.
 #[derive(Default)]
 pub(crate) struct Expressions([HashMap<Box<[u8]>, Option<Expression>>; 2]);
 
@@ -66,14 +66,14 @@ pub(super) fn cabinet_time(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// A hash of 48 bits, by MurmurHash (0) or FNV, as the reply's number.
+/// A 48-bit hash, by MurmurHash (0) or FNV, as the reply's number.
 pub(super) fn cabinet_hash(context: &mut Context, kind: i32, text: &[u8]) -> Result<i32, Fault> {
     let hash = if kind == 0 { cabinet::murmur(text) } else { cabinet::fnv(text) };
     context.reply.number = hash as f64;
     Ok(YES)
 }
 
-/// How many edits two texts are apart, as the reply's number.
+/// The edit distance of two texts, as the reply's number.
 pub(super) fn cabinet_distance(
     context: &mut Context,
     a: &[u8],
@@ -90,12 +90,12 @@ pub(super) fn cabinet_distance(
     Ok(YES)
 }
 
-/// An encoded or decoded text, as the reply's data; `NO` if it is not encoded so.
+/// An encoded or decoded text, as the reply's data; `NO` if it is not in that encoding.
 pub(super) fn cabinet_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> Result<i32, Fault> {
     made(context, cabinet::codec(mode, text))
 }
 
-/// What a codec made, as the reply's data; `NO` if the text was not encoded so.
+/// What a codec made, as the reply's data; `NO` if the text was not in that encoding.
 pub(super) fn made(context: &mut Context, made: Result<Vec<u8>, CodecError>) -> Result<i32, Fault> {
     match made {
         Ok(made) => {
@@ -109,7 +109,7 @@ pub(super) fn made(context: &mut Context, made: Result<Vec<u8>, CodecError>) -> 
 }
 
 /// Whether an expression matches; with a replacement, the text with all matches replaced, as the reply's
-/// data. `NO` is no match.
+/// data. `NO` means no match.
 pub(super) fn cabinet_regex(
     context: &mut Context,
     text: &[u8],
@@ -120,7 +120,7 @@ pub(super) fn cabinet_regex(
     regex(context, text, pattern, by, Groups::Dollar)
 }
 
-/// The same of any expression, and with any names of groups.
+/// The same for any expression, and with any names of groups.
 pub(super) fn regex(
     context: &mut Context,
     text: &[u8],
@@ -141,8 +141,8 @@ pub(super) fn regex(
     Ok(YES)
 }
 
-/// The sum of a number of 16 bytes and another one: as the reply's number, and its bytes as the data. Without
-/// bytes it is added to `origin`. `NO` if there is none.
+/// The sum of a 16-byte number and another number: as the reply's number, and its bytes as the data. Without
+/// bytes, `by` is added to `origin`. `NO` if there is no sum.
 pub(super) fn cabinet_sum(
     context: &mut Context,
     old: &[u8],
@@ -153,7 +153,7 @@ pub(super) fn cabinet_sum(
     let Some(old) = old else { return Ok(NO) };
     let (by_zero, by) = (by == 0.0, Fixed::of(by));
     let sum = match (old.is_finite(), by.is_finite()) {
-        // What is infinite stays so.
+        // An infinite value stays infinite.
         (false, _) => old,
         (true, _) if by_zero => old,
         (true, false) => by,

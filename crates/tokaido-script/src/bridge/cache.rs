@@ -1,8 +1,8 @@
-//! Caches: not through the transaction, which they are no part of, but directly. So a read
-//! procedure may write to them, and a call is one step on the cache.
+//! Operations on caches. They bypass the transaction, which caches are not part of. So a read procedure
+//! may write to them, and each call is one step on the cache.
 //!
-//! The functions have the parameters and answers of those in `read` and `write`, whose place they
-//! take in `lua/database.lua`.
+//! The functions have the parameters and replies of those in `read` and `write`, and take their place
+//! in `lua/database.lua`.
 
 use tokaido_store::{
     Condition, IncrementError, NewRecord, ReadTransaction, WriteError, WriteOperations,
@@ -24,12 +24,12 @@ pub(super) fn cache_get(context: &mut Context, index: i32, key: &[u8]) -> Result
     Ok(YES)
 }
 
-/// Whether a record is there. It counts as no use of the record.
+/// Whether a record exists. It does not count as a use of the record.
 pub(super) fn cache_exists(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     Ok(answer(context.cache(index)?.metadata(key)?.is_some()))
 }
 
-/// Value, flags, expiry (negative: never) and version; the code tells the version's width.
+/// Value, flags, expiry (negative: never) and version; the code gives the version's width.
 pub(super) fn cache_record(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let cache = context.cache(index)?;
     let found = cache.get(key, &mut context.scratch)?;
@@ -49,7 +49,7 @@ pub(super) fn cache_put(
     Ok(YES)
 }
 
-/// Puts a record with all that it can have, if the condition holds. A negative expiry is none.
+/// Puts a record with all its fields, if the condition holds. A negative expiry is none.
 pub(super) fn cache_put_with(
     context: &mut Context,
     index: i32,
@@ -69,7 +69,7 @@ pub(super) fn cache_put_with(
     Ok(answer(stored.is_some()))
 }
 
-/// Puts a record with all that it can have, if the value is still the one that is expected; none, if none is.
+/// Puts a record with all its fields, if the value is still the expected one, or absent if none is expected.
 pub(super) fn cache_put_same(
     context: &mut Context,
     index: i32,
@@ -110,7 +110,7 @@ pub(super) fn cache_delete(context: &mut Context, index: i32, key: &[u8]) -> Res
     Ok(answer(context.cache(index)?.delete(key)?))
 }
 
-/// Adds to a counter; the code tells the new value's width.
+/// Adds to a counter; the code gives the new value's width.
 pub(super) fn cache_increment(
     context: &mut Context,
     index: i32,
@@ -121,7 +121,7 @@ pub(super) fn cache_increment(
     Ok(context.reply.integer(new))
 }
 
-/// Adds to a counter with a fraction; the new value is the reply's number.
+/// Adds a floating-point number to a counter; the new value is the reply's number.
 pub(super) fn cache_increment_float(
     context: &mut Context,
     index: i32,
@@ -149,7 +149,7 @@ pub(super) fn cache_append(
     Ok(YES)
 }
 
-/// Gives a record another expiry; a negative one takes it away. Tells whether there was a record.
+/// Gives a record another expiry; a negative one removes it. Tells whether there was a record.
 pub(super) fn cache_expire(
     context: &mut Context,
     index: i32,

@@ -1,4 +1,4 @@
-//! Procedures that a procedure calls, of its own language or of another one.
+//! Calls from one procedure to another, of its own language or of another one.
 
 use std::{
     ffi::c_int,
@@ -15,7 +15,7 @@ struct Failed {
     message: String,
     code: Option<String>,
     status: Option<u16>,
-    /// Whether the procedure itself says so, and not the caller's line is to blame.
+    /// Whether the error is the procedure's own, so that the caller's line is not to blame.
     was_called: bool,
 }
 
@@ -26,13 +26,13 @@ impl From<String> for Failed {
 }
 
 /// `call_procedure(context, name, …)` → true and the result, or false and an array: a message, a code or false, a status or
-/// false, and whether the procedure was called. It is one that is not in this virtual machine.
+/// false, and whether the procedure was called. For procedures outside this virtual machine.
 ///
 /// # Safety
 /// To be called from Lua with the VM's context and a string.
 pub(crate) unsafe extern "C-unwind" fn lua_call_procedure(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: the prelude passes the context. What is pushed is owned by the context, so a raise leaks nothing, and
-    // nothing raises before that.
+    // SAFETY: the prelude passes the context. The context owns what is pushed, so a raise leaks nothing, and nothing
+    // raises before that.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         let called = catch_unwind(AssertUnwindSafe(|| call(state, context)));
@@ -59,7 +59,7 @@ pub(crate) unsafe extern "C-unwind" fn lua_call_procedure(state: *mut ffi::lua_S
     }
 }
 
-/// Calls the procedure with what is on the stack above its name. Raises nothing.
+/// Calls the procedure with what is on the stack above its name. Never raises.
 unsafe fn call(state: *mut ffi::lua_State, context: &mut Context) -> Result<Value, Failed> {
     // SAFETY: the prelude passes a string, which the stack keeps; reading the arguments leaves the stack as it was.
     let (name, read) = unsafe {
@@ -91,7 +91,7 @@ unsafe fn call(state: *mut ffi::lua_State, context: &mut Context) -> Result<Valu
     })
 }
 
-/// Notes that a procedure of this virtual machine that may write has failed: the transaction of its caller fails with it.
+/// Notes that a procedure of this virtual machine that may write has failed: its caller's transaction fails with it.
 pub(super) fn call_failed(context: &mut Context, message: &[u8]) -> Result<i32, Fault> {
     context.poison(String::from_utf8_lossy(message).into_owned());
     Ok(super::context::YES)

@@ -1,5 +1,5 @@
-//! Commands of the host in the running transaction. Their arguments come as the keys of `get_many`
-//! do; replies that are no table are in the [`Reply`](super::context::Reply), the others are fetched.
+//! Commands of the host in the running transaction. Their arguments are passed like the keys of `get_many`.
+//! Replies other than tables are in the [`Reply`](super::context::Reply), tables are fetched.
 
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ use super::{
 use crate::{CommandError, CommandReply, Host, Transaction, Value};
 
 /// The kinds of reply; `lua/command.lua` has the same. `NO` is nil, `YES` a string, and `WIDE` an
-/// integer that only an `int64_t` holds.
+/// integer that needs an `int64_t`.
 const NUMBER: i32 = 4;
 const FETCH: i32 = 5;
 /// `false`.
@@ -23,14 +23,14 @@ const STATUS: i32 = 7;
 /// Maximum number of arguments, with the command's name, that [`command_of`] takes; `lua/redis/call.lua` has the same.
 const FEW: usize = 6;
 
-/// Runs the command whose arguments were gathered; the code tells the kind of its reply.
+/// Runs the command whose arguments were gathered; the code gives the kind of its reply.
 pub(super) fn command_run(context: &mut Context) -> Result<i32, Fault> {
     let (host, transaction) = context.host()?;
     let replied = run(host, transaction, &context.many.list.strings())?;
     answer(context, replied)
 }
 
-/// As [`command_run`], of a command with few arguments, which need not be gathered: the first `count` of these.
+/// As [`command_run`], for a command with few arguments, which need not be gathered: the first `count` of these.
 #[expect(
     clippy::too_many_arguments,
     reason = "LuaJIT passes the arguments of a C function, and no list"
@@ -65,10 +65,10 @@ fn run<'h>(
     })
 }
 
-/// Puts a command's reply where Lua finds it; the code tells its kind.
+/// Puts a command's reply where Lua finds it; the code gives its kind.
 fn answer(context: &mut Context, replied: CommandReply<'_>) -> Result<i32, Fault> {
     let value = match replied {
-        // What the host lends stays until the next command, and Lua copies it before.
+        // What the host lends stays until the next command, and Lua copies it before that.
         CommandReply::Bytes(bytes) => {
             context.reply.data(bytes);
             return Ok(YES);
@@ -105,13 +105,13 @@ fn answer(context: &mut Context, replied: CommandReply<'_>) -> Result<i32, Fault
     })
 }
 
-/// Chooses the form of replies: version 2 or 3 of the protocol.
+/// Selects the form of replies: version 2 or 3 of the protocol.
 pub(super) fn set_resp(context: &mut Context, version: i32) -> Result<i32, Fault> {
     context.host()?.0.speak(version);
     Ok(YES)
 }
 
-/// Whether the script may run the command that was gathered; `WIDE` if there is none.
+/// Whether the script may run the gathered command; `WIDE` if there is no such command.
 pub(super) fn may_run(context: &mut Context) -> Result<i32, Fault> {
     let (host, _) = context.host()?;
     Ok(match host.may_run(&context.many.list.strings()) {
@@ -133,7 +133,7 @@ pub(super) fn sha1_hex(context: &mut Context, text: &[u8]) -> Result<i32, Fault>
 /// To be called from Lua with the VM's context.
 pub(crate) unsafe extern "C-unwind" fn lua_fetch_reply(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the prelude passes the context, which owns what is pushed, so that a raise leaks
-    // nothing; Lua calls C functions protected.
+    // nothing; Lua calls C functions in protected mode.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         context.lua_side.converter.push(state, &context.replied, false);

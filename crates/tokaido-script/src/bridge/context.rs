@@ -1,4 +1,4 @@
-//! What native functions know of the running call.
+//! What native functions know about the running call.
 
 use std::{ffi::c_int, ptr, sync::Arc};
 
@@ -17,21 +17,21 @@ use crate::{Dialect, Host, Limits, Scope, Transaction, TyrantCommons, Value, con
 pub(crate) const NO: i32 = 0;
 /// Yes, there it is.
 pub(crate) const YES: i32 = 1;
-/// Yes, and the integer of the reply is beyond what a double holds exactly.
+/// Yes, and the reply's integer is beyond what a double holds exactly.
 pub(crate) const WIDE: i32 = 2;
-/// The transaction collided with another one and is to be run again.
+/// The transaction conflicted with another one and is to be run again.
 pub(crate) const CONFLICT: i32 = 3;
 /// It failed; the reply's data is the message.
 pub(crate) const FAILED: i32 = -1;
 
-/// The largest integer up to which a double holds every one exactly.
+/// The largest integer up to which a double represents every integer exactly.
 pub(crate) const EXACT_MAX: i64 = 1 << 53;
 
-/// Up to this capacity, in bytes, a buffer is kept for the next call.
+/// A buffer up to this capacity, in bytes, is kept for the next call.
 pub(super) const BUFFER_KEPT_MAX: usize = 1 << 20;
 
-/// Where a native function leaves what it found. Lua reads it at a constant address, so the layout
-/// is repeated in `lua/native.lua`.
+/// Where a native function leaves its results. Lua reads it at a constant address, so the layout is
+/// repeated in `lua/native.lua`.
 #[repr(C)]
 pub(crate) struct Reply {
     pub(crate) data: *const u8,
@@ -44,11 +44,11 @@ pub(crate) struct Reply {
     pub(crate) expires_at_ms: f64,
     /// What was read ahead for a scan; see `scan.rs`.
     pub(crate) ahead: *const u8,
-    /// Changes whenever that is replaced, or may no longer be what the database has.
+    /// Changes whenever that is replaced, or may be out of date with the database.
     pub(crate) ahead_number: f64,
     /// Its length, in bytes.
     pub(crate) ahead_len: f64,
-    /// Changes whenever the expressions of `ngx.re` were freed, and what Lua has of them is no longer good.
+    /// Changes whenever the expressions of `ngx.re` were freed, and Lua's references to them are stale.
     pub(crate) regexes_number: f64,
 }
 
@@ -63,14 +63,14 @@ impl Reply {
         self.key_len = key.len() as u32;
     }
 
-    /// Sets number and integer, and gives the code that tells which one to take.
+    /// Sets number and integer, and gives the code that tells which one to use.
     pub(crate) fn integer(&mut self, integer: i64) -> i32 {
         self.integer = integer;
         self.number = integer as f64;
         if (-EXACT_MAX..=EXACT_MAX).contains(&integer) { YES } else { WIDE }
     }
 
-    /// From here on, scans do not go on with what was read ahead for them.
+    /// From here on, scans do not continue with what was read ahead for them.
     pub(crate) fn outdate_ahead(&mut self) {
         self.ahead_number += 1.0;
     }
@@ -94,39 +94,39 @@ struct Running {
 /// The store that scripts and procedures work on, or why there is none.
 pub(crate) type StoreOrReason = Result<Arc<dyn Store>, Arc<str>>;
 
-/// What native functions get as their first argument. One per VM, at an address that stays.
+/// What native functions get as their first argument. One per VM, at a fixed address.
 pub(crate) struct Context {
     pub(crate) reply: Reply,
     pub(crate) limits: Limits,
     store: StoreOrReason,
     running: Option<Running>,
     poison: Option<String>,
-    /// Holds what `reply.data` points to when that is not the store's.
+    /// Holds what `reply.data` points to if that is not the store's.
     pub(crate) scratch: Vec<u8>,
-    /// What `reply.key` points to when that says why something failed.
+    /// What `reply.key` points to if that says why something failed.
     pub(crate) message: Vec<u8>,
     pub(crate) many: Many,
     pub(crate) page: LoadedPage,
     pub(crate) ahead: Vec<u8>,
-    /// The caches that Lua has handles of, by their mount. None is taken out again.
+    /// The caches that Lua has handles to, by their mount. None is ever removed.
     caches: Vec<Option<Arc<Cache>>>,
     pub(crate) exchange: Exchange,
     pub(crate) apache: Apache,
-    /// What makes a procedure one that writes, for a message.
+    /// How a procedure is declared as one that writes, for a message.
     pub(crate) how_to_write: &'static str,
-    /// The procedure that runs, for messages and the log.
+    /// The running procedure, for messages and the log.
     pub(crate) procedure: String,
-    /// How many databases had been dropped when Lua last forgot its handles.
+    /// How many databases had been dropped when Lua last dropped its handles.
     pub(crate) dropped: u64,
-    /// Whether `math.random` gives the numbers of a seed that was set since the last call began.
+    /// Whether a seed was set for `math.random` since the last call began.
     pub(crate) is_seeded: bool,
-    /// What the last command replied, if Lua has to fetch it from here.
+    /// The reply of the last command, if Lua has to fetch it from here.
     pub(crate) replied: Value,
-    /// Regular expressions that were compiled.
+    /// Compiled regular expressions.
     pub(super) expressions: Expressions,
-    /// What scripts of Tokyo Tyrant's share.
+    /// What Tokyo Tyrant's scripts share.
     pub(crate) tyrant: Arc<TyrantCommons>,
-    /// The locks of theirs that the call has taken and not freed.
+    /// Their locks that the call has taken and not released.
     pub(super) locks_taken: Vec<Box<[u8]>>,
     pub(super) regexes: Regexes,
     pub(crate) timers: Timers,
@@ -134,23 +134,23 @@ pub(crate) struct Context {
     pub(crate) writer: Option<*mut dyn Writer>,
     pub(crate) snapshot: Option<Box<dyn Snapshot>>,
     pub(crate) lua_side: LuaSide,
-    /// A value that is being pushed, kept here because a raise would not drop it.
+    /// A value being pushed, kept here because a raise would not drop it.
     pub(crate) parsed: Option<Value>,
     /// What the next call from Rust runs.
     pub(crate) entering: Option<Entering>,
-    /// What `Vm::set_function` made known, by the index that Lua names it by.
+    /// The functions of `Vm::set_function`, by the index that Lua knows them by.
     pub(crate) functions: Vec<SharedFunction>,
 }
 
-/// Registry references to what Rust code that runs below Lua needs of the prelude.
+/// Registry references to what Rust code called from Lua needs from the prelude.
 #[derive(Clone, Copy)]
 pub(crate) struct LuaSide {
     pub(crate) converter: Converter,
-    /// The list of procedures' functions.
+    /// The list of the procedures' functions.
     pub(crate) runs: c_int,
     /// The transaction that procedures get.
     pub(crate) transaction: c_int,
-    /// The globals of scripts of Redis.
+    /// The globals of Redis scripts.
     pub(crate) redis_globals: c_int,
 }
 
@@ -162,7 +162,7 @@ impl LuaSide {
     }
 }
 
-/// A function about to be called, with its arguments. The pointers are to what the caller holds.
+/// A function about to be called, with its arguments. The pointers are to data that the caller holds.
 #[derive(Clone, Copy)]
 pub(crate) struct Entering {
     pub(crate) target: Target,
@@ -172,11 +172,11 @@ pub(crate) struct Entering {
 /// What is called.
 #[derive(Clone, Copy)]
 pub(crate) enum Target {
-    /// A procedure, by its place in the prelude's list; it gets the transaction first.
+    /// A procedure, by its index in the prelude's list; it gets the transaction first.
     Procedure(i64),
     /// A compiled chunk, by its registry reference.
     Chunk(c_int),
-    /// A compiled script of Redis, with what becomes the globals KEYS and ARGV.
+    /// A compiled Redis script, with what becomes the globals KEYS and ARGV.
     Script { chunk: c_int, keys: Texts, arguments: Texts },
     /// A function of a library, with its two arguments.
     Function { function: c_int, keys: Texts, arguments: Texts },
@@ -230,7 +230,7 @@ impl Context {
         }
     }
 
-    /// The store; without one, the reason why is what the script is told.
+    /// The store; if there is none, the script is told the reason.
     pub(crate) fn store(&self) -> Result<&Arc<dyn Store>, Fault> {
         self.store.as_ref().map_err(Fault::refused)
     }
@@ -238,12 +238,12 @@ impl Context {
     /// Lends a transaction, and the host, to native functions.
     ///
     /// # Safety
-    /// Neither must be used otherwise, and both must live, until [`end`](Self::end).
+    /// Neither may be used otherwise, and both must live, until [`end`](Self::end).
     pub(crate) unsafe fn begin(&mut self, scope: Scope<'_>) {
         self.poison = None;
         self.locks_taken.clear();
         self.reply.outdate_ahead();
-        // SAFETY: only lifetimes are lengthened, and the caller promises to call `end` before they
+        // SAFETY: only lifetimes are extended, and the caller promises to call `end` before they
         // are over.
         let Scope { transaction, host } =
             unsafe { std::mem::transmute::<Scope<'_>, Scope<'static>>(scope) };
@@ -264,15 +264,15 @@ impl Context {
         }
     }
 
-    /// Frees the locks that a call has taken which failed.
+    /// Releases the locks that a failed call has taken.
     pub(crate) fn free_locks(&mut self) {
         for key in self.locks_taken.drain(..) {
             self.tyrant.unlock(&key);
         }
     }
 
-    /// Takes the transaction back; from here on native functions refuse. Gives the message of the
-    /// fault that forbids to commit it, if there was one.
+    /// Takes the transaction back; from here on native functions refuse. Gives the message of the fault
+    /// that forbids committing it, if there was one.
     pub(crate) fn end(&mut self) -> Option<String> {
         self.running = None;
         self.reply.outdate_ahead();
@@ -292,10 +292,10 @@ impl Context {
         self.running.is_some_and(|running| running.write.is_some())
     }
 
-    /// The running transaction, to read.
+    /// The running transaction, for reading.
     ///
-    /// The reference lives on its own so that a record borrowed from it can be put into the reply.
-    /// Each native function takes it at most once, and drops it when it returns.
+    /// The reference has its own lifetime, so that a record borrowed from it can be put into the reply.
+    /// Each native function takes it at most once, and drops it before it returns.
     pub(crate) fn read<'t>(&self) -> Result<&'t mut (dyn ReadTransaction + 'static), Fault> {
         let running = self.running.ok_or_else(ended)?;
         // SAFETY: `begin` was promised that the transaction lives and is used only here until
@@ -303,8 +303,8 @@ impl Context {
         Ok(unsafe { &mut *running.read })
     }
 
-    /// The running transaction, to write. As [`read`](Self::read). What was read ahead is then out
-    /// of date.
+    /// The running transaction, for writing. As [`read`](Self::read). Makes what was read ahead out of
+    /// date.
     pub(crate) fn write<'t>(&mut self) -> Result<&'t mut (dyn WriteTransaction + 'static), Fault> {
         let running = self.running.ok_or_else(ended)?;
         let write = running.write.ok_or_else(|| {
@@ -318,7 +318,7 @@ impl Context {
         Ok(unsafe { &mut *write })
     }
 
-    /// Whether there is somebody to run commands.
+    /// Whether there is a host to run commands.
     pub(super) fn has_host(&self) -> bool {
         self.running.is_some_and(|running| running.host.is_some())
     }
@@ -347,8 +347,8 @@ impl Context {
 
     /// The writer that `run_script` lends while it runs.
     pub(crate) fn writer<'t>(&self) -> Option<&'t mut (dyn Writer + 'static)> {
-        // SAFETY: `run_script` sets it and takes it away, and meanwhile nothing but native
-        // functions uses it, each of which lets go of it when it returns.
+        // SAFETY: `run_script` sets and removes it, and meanwhile only native functions use it, each
+        // of which drops the reference before it returns.
         self.writer.map(|writer| unsafe { &mut *writer })
     }
 
@@ -361,8 +361,8 @@ impl Context {
         self.caches[place].get_or_insert_with(|| Arc::clone(cache));
     }
 
-    /// The cache that Lua names by its index. It may be written to in any transaction, and knows
-    /// nothing of it; but there must be one, as for every other database.
+    /// The cache at Lua's index for it. Any transaction may write to it, and the cache knows nothing of
+    /// the transaction; but one must be running, as for every other database.
     #[inline]
     pub(crate) fn cache<'t>(&self, index: i32) -> Result<&'t Cache, Fault> {
         if self.running.is_none() {
@@ -371,14 +371,14 @@ impl Context {
         self.dictionary(index)
     }
 
-    /// As [`cache`](Self::cache), for shared dictionaries, which are used outside of transactions, too.
+    /// As [`cache`](Self::cache), for shared dictionaries, which are also used outside transactions.
     #[inline]
     pub(crate) fn dictionary<'t>(&self, index: i32) -> Result<&'t Cache, Fault> {
         let place = database(index)?.and_then(DatabaseId::mount);
         let cache = place.and_then(|place| self.caches.get(place)?.as_ref());
         let cache = Arc::as_ptr(cache.ok_or_else(other_kind)?);
-        // SAFETY: the context has a share in it, and keeps that as long as it lives. The reference
-        // lives on its own for the reason that `read` gives.
+        // SAFETY: the context shares ownership of it as long as the context lives. The reference has
+        // its own lifetime for the reason that `read` gives.
         Ok(unsafe { &*cache })
     }
 
@@ -401,7 +401,7 @@ impl Context {
         FAILED
     }
 
-    /// Answers with bytes of our own, which stay until the next native call.
+    /// Answers with bytes of the context's own, which stay until the next native call.
     pub(crate) fn answer(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> i32 {
         self.scratch.clear();
         write(&mut self.scratch);
@@ -417,8 +417,8 @@ fn ended() -> Fault {
     )
 }
 
-/// The database that Lua names by its index. `None` stands for one that does not exist yet, which
-/// only a read transaction has, and which reads as empty.
+/// The database at Lua's index for it. `None` stands for one that does not exist yet, which only a
+/// read transaction has, and which reads as empty.
 pub(crate) fn database(index: i32) -> Result<Option<DatabaseId>, Fault> {
     let Ok(index) = usize::try_from(index) else { return Ok(None) };
     DatabaseId::from_number(index).map(Some).ok_or_else(no_database)

@@ -1,4 +1,4 @@
-//! Names of databases, the transaction's time, and the few services that touch no record.
+//! Names of databases, the transaction's time, and the few services that do not touch records.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use tokaido_store::{
 
 use super::context::{Context, Fault, NO, StoreOrReason, YES};
 
-/// Which calls a database takes, as the reply's flags tell it; `lua/transaction.lua` has the same.
+/// Which calls a database takes, as passed in the reply's flags; `lua/transaction.lua` has the same.
 const ORDERED: f64 = 0.0;
 const CACHE: f64 = 1.0;
 const UNORDERED: f64 = 2.0;
 
-/// The database is not there yet; see [`open`].
+/// The database does not exist yet; see [`open`].
 const UNWRITTEN: i32 = 2;
 
-/// Answers the index of a database as the reply's number, and its engine as the reply's flags. If it
-/// is not there, a read transaction answers `NO`; one that writes answers `UNWRITTEN`, with an index
-/// that is the database's until the transaction ends, and longer only if it is written to.
+/// Gives the index of a database as the reply's number, and its engine as the reply's flags. If the
+/// database does not exist, a read transaction answers `NO`. A write transaction answers `UNWRITTEN`, with an
+/// index that is valid until the transaction ends, and longer only if the database is written to.
 pub(super) fn open(context: &mut Context, name: &[u8]) -> Result<i32, Fault> {
     let name = std::str::from_utf8(name).map_err(|_| bad_name(&String::from_utf8_lossy(name)))?;
-    // A transaction must be running, or the handle would be taken for a licence to write.
+    // A transaction must be running, or the handle would be taken for permission to write.
     context.read()?;
     // A bad name must not be taken for that of an empty database.
     check_database_name(name).map_err(Fault::refused)?;
@@ -52,15 +52,15 @@ fn engine(store: &dyn Store, id: DatabaseId) -> f64 {
     }
 }
 
-/// The engine of the database of that name, as [`open`] tells it. What is mounted is there from the beginning; what is not
-/// there is made in the store.
+/// The engine of the database of that name, as [`open`] gives it. Mounted databases exist from the beginning; any other
+/// that does not exist is made in the store.
 pub(crate) fn engine_of(store: &StoreOrReason, name: &str) -> f64 {
     let store = store.as_ref().ok();
     let id = store.and_then(|store| Some((store, store.find_database(name)?)));
     id.map_or(ORDERED, |(store, id)| engine(&**store, id))
 }
 
-/// Deletes a database with all of its records. Answers whether it was there.
+/// Deletes a database with all its records. Tells whether it existed.
 pub(super) fn drop_database(context: &mut Context, name: &[u8]) -> Result<i32, Fault> {
     let name = std::str::from_utf8(name).map_err(|_| bad_name(&String::from_utf8_lossy(name)))?;
     let tx = context.write()?;

@@ -1,4 +1,4 @@
-//! The request and the response of the HTTP call that runs.
+//! The request and the response of the running HTTP call.
 
 use super::context::{Context, Fault, NO, YES};
 pub(super) use crate::http::header_name;
@@ -6,7 +6,7 @@ use crate::{HttpRequest, HttpResponse, percent};
 
 /// Kinds of body; `lua/http.lua` has the same.
 const JSON: i32 = 2;
-/// One whose type the handler alone says, if it does.
+/// A body whose type only the handler sets, if at all.
 const BARE: i32 = 3;
 
 /// Borrowed from `call_http` while it runs.
@@ -34,26 +34,26 @@ impl Exchange {
         self.response = None;
     }
 
-    /// Readies pairs that Lua is about to fetch; answers how many there are.
+    /// Prepares pairs for Lua to fetch; gives how many there are.
     pub(super) fn set_pairs(&mut self, pairs: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> usize {
         self.pairs.clear();
         self.pairs.extend(pairs);
         self.pairs.len()
     }
 
-    /// Whether there is a request, or a timer, for which code runs.
+    /// Whether code runs for a request or a timer.
     pub(super) fn is_running(&self) -> bool {
         self.request.is_some()
     }
 
     pub(super) fn request<'r>(&self) -> Result<&'r HttpRequest<'r>, Fault> {
         let request = self.request.ok_or_else(over)?;
-        // SAFETY: `begin` was promised that it lives until `end`, and each native function lets go
-        // of it when it returns.
+        // SAFETY: `begin` was promised that it lives until `end`, and each native function drops the
+        // reference before it returns.
         Ok(unsafe { &*request.cast() })
     }
 
-    /// The response that is written: that of the request itself, or of one within it.
+    /// The response being written: that of the request itself, or of one within it.
     pub(super) fn response<'r>(&self) -> Result<&'r mut HttpResponse, Fault> {
         let response = self.outer_response()?;
         if !response.nested.is_current() {
@@ -96,7 +96,7 @@ pub(super) fn request_field(context: &mut Context, field: i32) -> Result<i32, Fa
     Ok(YES)
 }
 
-/// Readies the parameters, the query, the headers or those of the response, and answers how many there are.
+/// Prepares the parameters, the query, the headers or those of the response; gives how many there are.
 pub(super) fn request_pairs(context: &mut Context, kind: i32) -> Result<i32, Fault> {
     let query_pairs_max = context.limits.query_pairs_max;
     let request = context.exchange.request()?;
@@ -135,7 +135,7 @@ pub(super) fn request_pair(context: &mut Context, place: i32) -> Result<i32, Fau
     Ok(YES)
 }
 
-/// Sets a header, or adds one more of the same name.
+/// Sets a header, or adds another of the same name.
 pub(super) fn response_header(
     context: &mut Context,
     name: &[u8],
@@ -147,7 +147,7 @@ pub(super) fn response_header(
     Ok(YES)
 }
 
-/// A header that was set before.
+/// The value of a header that was set before.
 pub(super) fn response_header_get(context: &mut Context, name: &[u8]) -> Result<i32, Fault> {
     let response = context.exchange.response()?;
     match response.header(name)? {
@@ -164,7 +164,7 @@ pub(super) fn response_write(context: &mut Context, data: &[u8]) -> Result<i32, 
     write(context, &[data])
 }
 
-/// Appends to the body, with a line break behind it.
+/// Appends to the body, followed by a line break.
 pub(super) fn response_write_line(context: &mut Context, data: &[u8]) -> Result<i32, Fault> {
     write(context, &[data, b"\n"])
 }
@@ -185,7 +185,7 @@ fn len_of(pieces: &[&[u8]]) -> usize {
     pieces.iter().map(|piece| piece.len()).sum()
 }
 
-/// Forgets the headers and the body of the response so far.
+/// Drops the headers and the body of the response so far.
 pub(super) fn response_clear(context: &mut Context) -> Result<i32, Fault> {
     context.exchange.response()?.clear();
     Ok(YES)

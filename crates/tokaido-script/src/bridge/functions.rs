@@ -12,11 +12,11 @@ use mlua::ffi;
 use super::Context;
 use crate::Value;
 
-/// A function that scripts call: it gets the arguments, and gives the result or the message of the
-/// error that is raised. See [`Vm::set_function`](crate::Vm::set_function).
+/// A function that scripts call. It gets the arguments, and gives the result, or the message of the
+/// error to raise. See [`Vm::set_function`](crate::Vm::set_function).
 pub type HostFunction = Box<dyn FnMut(&[Value]) -> Result<Value, String>>;
 
-/// A function with its name, kept by the VM and by the engine that the VM may replace.
+/// A function with its name, kept by the VM and by the engine, which the VM may replace.
 pub(crate) type SharedFunction = Rc<(String, RefCell<HostFunction>)>;
 
 /// `call_function(context, index, …)` → true and the result, or false and a message.
@@ -24,8 +24,8 @@ pub(crate) type SharedFunction = Rc<(String, RefCell<HostFunction>)>;
 /// # Safety
 /// To be called from Lua with the VM's context and the index of one of its functions.
 pub(crate) unsafe extern "C-unwind" fn lua_call_function(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: the prelude passes the context. What is pushed is owned by the context, so a raise
-    // leaks nothing, and nothing raises before that.
+    // SAFETY: the prelude passes the context. The context owns what is pushed, so a raise leaks
+    // nothing, and nothing raises before that.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         let (ok, value) = match call(state, context) {
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C-unwind" fn lua_call_function(state: *mut ffi::lua_St
     }
 }
 
-/// Calls the function with what is on the stack above its index. Raises nothing.
+/// Calls the function with what is on the stack above its index. Never raises.
 unsafe fn call(state: *mut ffi::lua_State, context: &Context) -> Result<Value, String> {
     // SAFETY: the prelude passes the index; reading the arguments leaves the stack as it was.
     let (index, arguments) = unsafe {

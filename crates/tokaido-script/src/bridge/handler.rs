@@ -1,4 +1,4 @@
-//! What handlers of OpenResty's do with request and response beside what those of the native dialect do.
+//! What OpenResty handlers do with request and response beyond what native handlers do.
 
 use std::{
     net::SocketAddr,
@@ -27,7 +27,7 @@ pub(super) fn request_end(context: &mut Context, which: i32) -> Result<i32, Faul
     Ok(context.answer(|out| out.extend_from_slice(text.as_bytes())))
 }
 
-/// The minor number of the request's version of HTTP/1, as the reply's number, and when it began, in milliseconds
+/// The minor version of the request's HTTP/1, as the reply's number, and when the request began, in milliseconds
 /// since 1970, as its flags.
 pub(super) fn request_line(context: &mut Context) -> Result<i32, Fault> {
     let request = context.exchange.request()?;
@@ -36,7 +36,7 @@ pub(super) fn request_line(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// The first header of that name, which is in lower case.
+/// The first header of that name, which is given in lower case.
 pub(super) fn request_header(context: &mut Context, name: &[u8]) -> Result<i32, Fault> {
     let request = context.exchange.request()?;
     match request.headers.iter().find(|(other, _)| other.as_bytes() == name) {
@@ -55,7 +55,7 @@ pub(super) fn response_header_remove(context: &mut Context, name: &[u8]) -> Resu
     Ok(YES)
 }
 
-/// The header of that name at that place among those of the name.
+/// The header at that place among those of that name.
 pub(super) fn response_header_at(
     context: &mut Context,
     name: &[u8],
@@ -73,8 +73,8 @@ pub(super) fn response_header_at(
     }
 }
 
-/// From here on the response cannot be another one: a failure breaks the connection off. The reply's number is 1 if it
-/// has no body, whatever is written.
+/// From here on the response cannot be replaced: a failure breaks off the connection. The reply's number is 1 if the
+/// response has no body, whatever is written.
 pub(super) fn response_sent(context: &mut Context, status: i32) -> Result<i32, Fault> {
     let response = context.exchange.response()?;
     response.status = status as u16;
@@ -85,14 +85,14 @@ pub(super) fn response_sent(context: &mut Context, status: i32) -> Result<i32, F
     Ok(YES)
 }
 
-/// What becomes of a flush; `lua/ngx/output.lua` has the same numbers.
+/// The result of a flush; `lua/ngx/output.lua` has the same numbers.
 const FLUSHED: f64 = 0.0;
 const UNSENT: f64 = 1.0;
 const GONE: f64 = 2.0;
 const BUFFERED: f64 = 3.0;
 
-/// What there is of the response is to be sent while the handler waits. The reply's number is what becomes of that; if
-/// `waits` is not 0, the handler is about to wait for as long as something is unsent.
+/// Requests that the response so far is sent while the handler waits. The reply's number is the result; if `waits` is
+/// not 0, the handler is about to wait as long as something is unsent.
 pub(super) fn response_flush(context: &mut Context, waits: i32) -> Result<i32, Fault> {
     let request = context.exchange.request()?;
     let response = context.exchange.outer_response()?;
@@ -101,7 +101,7 @@ pub(super) fn response_flush(context: &mut Context, waits: i32) -> Result<i32, F
     context.reply.number = if progress.is_gone {
         GONE
     } else if !request.is_1_1 && !has_length() {
-        // The end of the connection would be the end of the body.
+        // The body would end where the connection does.
         BUFFERED
     } else if !request.may_stream {
         FLUSHED
@@ -109,44 +109,44 @@ pub(super) fn response_flush(context: &mut Context, waits: i32) -> Result<i32, F
         response.is_flushed = true;
         let has_unsent = progress.has_unsent || !progress.has_begun || !response.body.is_empty();
         let awaits_sent = waits != 0 && has_unsent;
-        // Another light thread may wait for the same.
+        // Another light thread may wait for the same thing.
         response.awaits_sent |= awaits_sent;
         if awaits_sent { UNSENT } else { FLUSHED }
     };
     Ok(YES)
 }
 
-/// Whether the client has gone, so that nothing can be sent any more.
+/// Whether the client is gone, so that nothing can be sent any more.
 pub(super) fn response_gone(context: &mut Context) -> Result<i32, Fault> {
     Ok(if context.exchange.outer_response()?.progress.is_gone { YES } else { NO })
 }
 
-/// The response is complete, whatever becomes of the handler.
+/// The response is complete, whatever happens to the handler.
 pub(super) fn response_complete(context: &mut Context) -> Result<i32, Fault> {
     context.exchange.response()?.is_complete = true;
     Ok(YES)
 }
 
-/// The response is complete, and says itself that the handler has failed.
+/// The response is complete, and itself reports that the handler has failed.
 pub(super) fn response_tells_failure(context: &mut Context) -> Result<i32, Fault> {
     context.exchange.outer_response()?.tells_failure = true;
     Ok(YES)
 }
 
-/// There is to be no response, and no connection any more.
+/// There will be no response, and the connection is closed.
 pub(super) fn response_drop(context: &mut Context) -> Result<i32, Fault> {
     context.exchange.response()?.is_dropped = true;
     Ok(YES)
 }
 
-/// How long the body is by now, as the reply's number.
+/// The length of the body so far, as the reply's number.
 pub(super) fn response_len(context: &mut Context) -> Result<i32, Fault> {
     let response = context.exchange.response()?;
     context.reply.number = response.progress.taken_len as f64 + response.body.len() as f64;
     Ok(YES)
 }
 
-/// Drops what the body of a response within the response has.
+/// Drops the body so far of a response within the response.
 pub(super) fn response_forget(context: &mut Context) -> Result<i32, Fault> {
     context.exchange.outer_response()?.nested.forget_body();
     Ok(YES)
@@ -163,7 +163,7 @@ pub(super) fn response_nest(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// From here on the response at that place is written; 0 is the one around all others.
+/// Selects the response to write from here on by its place; 0 is the outer one.
 pub(super) fn response_select(context: &mut Context, place: i32) -> Result<i32, Fault> {
     let place = usize::try_from(place).unwrap_or(0);
     context.exchange.outer_response()?.nested.select(place);
@@ -177,10 +177,10 @@ pub(super) fn response_unnest(context: &mut Context, place: i32) -> Result<i32, 
     Ok(context.answer(|out| out.extend_from_slice(&nested.body)))
 }
 
-/// The number of the handler that was the last to wait. No two have the same one, whatever virtual machine they are of.
+/// The slot of the last handler that began to wait. Slots are unique across all virtual machines.
 static LAST_SLOT: AtomicU64 = AtomicU64::new(0);
 
-/// The time since the first of these calls in milliseconds, as the reply's number.
+/// The milliseconds since the first of these calls, as the reply's number.
 pub(super) fn clock(context: &mut Context) -> Result<i32, Fault> {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     context.reply.number = START.elapsed().as_secs_f64() * 1000.0;
@@ -192,7 +192,7 @@ pub(super) fn may_wait(context: &mut Context) -> Result<i32, Fault> {
     Ok(if context.exchange.request()?.may_wait { YES } else { NO })
 }
 
-/// The handler waits for so many milliseconds; the reply's number is that by which it is resumed.
+/// The handler waits for that many milliseconds; the reply's number is the slot to resume it by.
 pub(super) fn wait(context: &mut Context, time_ms: f64) -> Result<i32, Fault> {
     if !context.exchange.request()?.may_wait {
         return Err(Fault::Refused(

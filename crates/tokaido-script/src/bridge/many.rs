@@ -1,5 +1,5 @@
 //! `get_many`: keys are gathered, read in one round trip, and handed out one by one. The arguments of
-//! a command are gathered in the same way.
+//! a command are gathered the same way.
 
 use std::ops::ControlFlow;
 
@@ -9,18 +9,18 @@ use super::{
 };
 use crate::Limits;
 
-/// What one `get_many` or one combination of sets is given, and what it finds.
+/// The input and output of one `get_many` or one combination of sets.
 #[derive(Default)]
 pub(crate) struct Many {
     /// The keys, or the arguments of a command.
     pub(super) list: List,
-    /// The databases of those keys, where they differ.
+    /// The databases of those keys, if they differ.
     pub(super) indexes: Vec<i32>,
     pub(super) found: Found,
 }
 
 impl Many {
-    /// After a call: gives memory back that few calls need.
+    /// After a call: frees memory that few calls need.
     pub(super) fn give_back(&mut self) {
         if self.list.bytes.capacity().max(self.found.values.capacity()) > BUFFER_KEPT_MAX {
             *self = Self::default();
@@ -28,17 +28,17 @@ impl Many {
     }
 }
 
-/// Values that Lua is about to fetch one by one.
+/// Values for Lua to fetch one by one.
 #[derive(Default)]
 pub(crate) struct Found {
     values: Vec<u8>,
-    /// Where each one stands in `values`; `None` where there is none.
+    /// Where each value is in `values`; `None` if there is none.
     places: Vec<Option<(usize, usize)>>,
     next: usize,
 }
 
 impl Found {
-    /// Begins with none; they may have so many bytes.
+    /// Starts empty; the values may have that many bytes in all.
     pub(super) fn begin(&mut self, bytes_max: usize) -> Finding<'_> {
         self.next = 0;
         self.values.clear();
@@ -47,7 +47,7 @@ impl Found {
     }
 }
 
-/// Values that are being found.
+/// Values being found.
 pub(super) struct Finding<'f> {
     found: &'f mut Found,
     bytes_max: usize,
@@ -55,7 +55,7 @@ pub(super) struct Finding<'f> {
 }
 
 impl Finding<'_> {
-    /// Takes the next one; breaks off if it is too much.
+    /// Takes the next value; breaks off if that is too much.
     pub(super) fn push(&mut self, value: Option<&[u8]>) -> ControlFlow<()> {
         let Found { values, places, .. } = &mut *self.found;
         let from = values.len();
@@ -74,7 +74,7 @@ impl Finding<'_> {
         self.found.places.len()
     }
 
-    /// Fails if it was too much.
+    /// Fails if the values were too much.
     pub(super) fn end(self) -> Result<i32, Fault> {
         match self.is_too_large {
             true => Err(too_large(self.bytes_max)),
@@ -87,7 +87,7 @@ fn too_large(bytes_max: usize) -> Fault {
     Fault::Refused(format!("at most {bytes_max} bytes are brought at once; ask for less"))
 }
 
-/// Strings, packed into one buffer.
+/// Strings packed into one buffer.
 #[derive(Default)]
 pub(crate) struct List {
     bytes: Vec<u8>,
@@ -111,7 +111,7 @@ pub(super) fn many_begin(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// Refuses more keys or arguments, or more bytes of them, than are taken at once.
+/// Refuses more keys or arguments, or more bytes of them, than one call takes.
 pub(super) fn check_list(limits: &Limits, count: usize, bytes: usize) -> Result<(), Fault> {
     let Limits { many_keys_max, many_bytes_max, .. } = *limits;
     if count > many_keys_max || bytes > many_bytes_max {
@@ -166,7 +166,7 @@ pub(super) fn many_run(context: &mut Context, index: i32) -> Result<i32, Fault> 
     Ok(YES)
 }
 
-/// Reads every record under a key; how many there are is the reply's number.
+/// Reads every record under a key; the reply's number is how many there are.
 pub(super) fn all_run(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let Limits { many_keys_max, many_bytes_max, .. } = context.limits;
     let transaction = context.read()?;
@@ -201,7 +201,7 @@ pub(super) fn all_run(context: &mut Context, index: i32, key: &[u8]) -> Result<i
     Ok(YES)
 }
 
-/// The next value, in the order of the keys; `NO` where there is none.
+/// The next value, in the order of the keys; `NO` if there is none.
 pub(super) fn many_next(context: &mut Context) -> Result<i32, Fault> {
     let Found { values, places, next } = &mut context.many.found;
     let place = places.get(*next).copied().flatten();

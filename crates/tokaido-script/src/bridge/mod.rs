@@ -1,10 +1,10 @@
-//! The way from Lua into the store: `extern "C"` functions that LuaJIT calls through its FFI, so
+//! The path from Lua to the store: `extern "C"` functions that LuaJIT calls through its FFI, so
 //! that a database call in a hot loop is part of the machine code.
 //!
-//! Rules that hold for every function here: nothing unwinds out of it, it never calls Lua, it
-//! answers a code, and what it has to say besides stands in the [`context::Reply`]. [`native`] makes
-//! C functions of them, so that here they are plain Rust.
-//! What takes or gives values of any kind is reached by the C API instead: [`functions`], and the
+//! Rules for every function here: nothing unwinds out of it, it never calls Lua, it returns a code,
+//! and any further results are in the [`context::Reply`]. [`native`] makes C functions of them, so
+//! that here they are plain Rust.
+//! Functions that take or give values of any kind use the C API instead: [`functions`], and the
 //! replies of [`command`].
 
 mod apache;

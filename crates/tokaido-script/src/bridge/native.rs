@@ -1,7 +1,7 @@
-//! The list of native functions, and the one place where their arguments come from Lua.
+//! The list of native functions, and the only place where their arguments come from Lua.
 //!
-//! From the list the C function and the C type that Lua casts its address to are made together, so
-//! the two sides cannot disagree.
+//! Both the C function and the C type that Lua casts its address to are made from the list, so the
+//! two sides cannot disagree.
 
 use std::{
     ffi::c_void,
@@ -25,16 +25,16 @@ pub(crate) struct Function {
     pub(crate) address: *mut c_void,
 }
 
-/// The C function before a function of the bridge: it makes slices of pointers and lengths, and a
-/// code of whatever happens. Parameters are taken one by one; each kind adds what C passes for it,
-/// the argument that is made of that, and the C types.
+/// Makes the C function around a function of the bridge. It turns pointers and lengths into slices,
+/// and any outcome into a code. Parameters are taken one by one; each kind adds what C passes for
+/// it, the argument made from that, and the C types.
 macro_rules! native {
     (@ $function:path, $name:ident [] [$($passed:ident: $type:ty,)*] [$($argument:expr,)*] [$($c_type:literal)*]) => {{
         unsafe extern "C" fn $name(context: *mut Context $(, $passed: $type)*) -> i32 {
             // SAFETY: only the prelude has the address. It calls with the VM's context, which no
-            // other code borrows while Lua runs, and with strings of Lua, whose pointers and lengths
-            // belong together and which stay until the call returns. A pointer beside a negative
-            // length is not looked at.
+            // other code borrows while Lua runs, and with Lua strings, whose pointers and lengths
+            // match and which live until the call returns. A pointer with a negative length is not
+            // dereferenced.
             unsafe { run(context, |context| $function(context $(, $argument)*)) }
         }
         Function {
@@ -47,7 +47,7 @@ macro_rules! native {
         native!(@ $f, $n [$($rest)*] [$($p)* data: *const u8, len: u32,] [$($a)* bytes(data, len),]
             [$($c)* "const char *, uint32_t"])
     };
-    // No string where the length is negative.
+    // A negative length means no string.
     (@ $f:path, $n:ident [optional $($rest:ident)*] [$($p:tt)*] [$($a:tt)*] [$($c:tt)*]) => {
         native!(@ $f, $n [$($rest)*] [$($p)* data: *const u8, len: i32,]
             [$($a)* u32::try_from(len).ok().map(|len| bytes(data, len)),]
@@ -319,7 +319,7 @@ fn of_openresty() -> Vec<Function> {
 /// The bytes of a Lua string.
 ///
 /// # Safety
-/// `data` and `len` must be those of a Lua string that lives until the native call returns.
+/// `data` and `len` must belong to a Lua string that lives until the native call returns.
 unsafe fn bytes<'s>(data: *const u8, len: u32) -> &'s [u8] {
     // SAFETY: promised by the caller.
     unsafe { std::slice::from_raw_parts(data, len as usize) }

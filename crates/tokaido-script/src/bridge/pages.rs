@@ -1,22 +1,22 @@
-//! A page of a scan over a database without an order, or over a collection: loaded at once, handed out one
-//! by one.
+//! A page of a scan over an unordered database or over a collection: loaded at once, handed out one by
+//! one.
 
 use super::context::{BUFFER_KEPT_MAX, Context, Fault, NO, YES, database};
 
-/// The page that was loaded last.
+/// The last page that was loaded.
 #[derive(Default)]
 pub(crate) struct LoadedPage {
-    /// Keys and values, one behind the other.
+    /// Keys and values, one after the other.
     bytes: Vec<u8>,
-    /// The lengths of a key and its value, and the number that it has beside them.
+    /// The lengths of a key and its value, and the number that goes with them.
     entries: Vec<(usize, usize, f64)>,
     next: usize,
-    /// Where the next entry stands in `bytes`.
+    /// Where the next entry is in `bytes`.
     at: usize,
 }
 
 impl LoadedPage {
-    /// Makes it empty, with not more room than so many bytes.
+    /// Empties it, and keeps at most that much memory.
     pub(super) fn clear(&mut self, bytes_max: usize) {
         (self.next, self.at) = (0, 0);
         self.bytes.clear();
@@ -31,14 +31,14 @@ impl LoadedPage {
         self.entries.push((key.len(), value.len(), number));
     }
 
-    /// Length of all keys and values, in bytes.
+    /// Total length of all keys and values, in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 }
 
 /// Loads about `records` entries from a cursor on, their values only if `has_values` is `YES`. The
-/// reply's number is the cursor to go on with; the code is `NO` if there is none.
+/// reply's number is the next cursor; the code is `NO` if there is none.
 pub(super) fn page_load(
     context: &mut Context,
     index: i32,

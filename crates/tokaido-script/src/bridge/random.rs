@@ -1,4 +1,4 @@
-//! Random bytes of the system, which nobody can guess.
+//! The system's random bytes, which nobody can guess.
 
 use std::io;
 
@@ -15,7 +15,7 @@ const UUID_LEN: usize = 16;
 /// Fills `out` from the system.
 fn fill(out: &mut [u8]) -> io::Result<()> {
     for chunk in out.chunks_mut(ENTROPY_LEN_MAX) {
-        // SAFETY: writes so many bytes, which the chunk has.
+        // SAFETY: writes as many bytes as the chunk has.
         if unsafe { libc::getentropy(chunk.as_mut_ptr().cast(), chunk.len()) } != 0 {
             return Err(io::Error::last_os_error());
         }
@@ -34,13 +34,13 @@ pub(crate) fn seed() -> io::Result<f64> {
     Ok((u64::from_ne_bytes(bytes) >> 11) as f64)
 }
 
-/// `math.random` has a seed that code of the operator has set.
+/// Notes that the operator's code has set the seed of `math.random`.
 pub(super) fn seeded(context: &mut Context) -> Result<i32, Fault> {
     context.is_seeded = true;
     Ok(YES)
 }
 
-/// So many random bytes, as the reply's data.
+/// That many random bytes, as the reply's data.
 pub(super) fn random_bytes(context: &mut Context, len: f64) -> Result<i32, Fault> {
     if len.fract() != 0.0 || !(0.0..=RANDOM_LEN_MAX as f64).contains(&len) {
         return Err(Fault::Refused(format!(

@@ -4,7 +4,7 @@ use tokaido_store::{Kind, Record};
 
 use super::context::{Context, Fault, NO, YES, database};
 
-/// The value of a record of bytes. What stands in place of it in a collection's is the store's own.
+/// The value of a record of bytes. In a collection's record the store's own data takes its place.
 pub(super) fn value_of<'r>(record: &Record<'r>) -> Result<&'r [u8], Fault> {
     match record.kind {
         Kind::Bytes => Ok(record.value),
@@ -37,7 +37,7 @@ pub(super) fn get(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, 
     }
 }
 
-/// Whether a record is there.
+/// Whether a record exists.
 pub(super) fn exists(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let transaction = context.read()?;
     let Some(id) = database(index)? else { return Ok(NO) };
@@ -45,7 +45,7 @@ pub(super) fn exists(context: &mut Context, index: i32, key: &[u8]) -> Result<i3
     Ok(if found { YES } else { NO })
 }
 
-/// Value, flags, expiry (negative: never) and version; the code tells the version's width.
+/// Value, flags, expiry (negative: never) and version; the code gives the version's width.
 pub(super) fn record(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let transaction = context.read()?;
     let Some(id) = database(index)? else { return Ok(NO) };
@@ -58,7 +58,7 @@ pub(super) fn record(context: &mut Context, index: i32, key: &[u8]) -> Result<i3
     }
 }
 
-/// Records as the reply's number, bytes of keys and values as its flags.
+/// The number of records as the reply's number, the bytes of keys and values as its flags.
 pub(super) fn statistics(context: &mut Context, index: i32) -> Result<i32, Fault> {
     let transaction = context.read()?;
     let statistics = match database(index)? {

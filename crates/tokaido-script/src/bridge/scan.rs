@@ -1,8 +1,8 @@
-//! The steps of a scan, some at a time. The last key is the cursor, so a scan keeps nothing open.
+//! The steps of a scan, a few at a time. The last key is the cursor, so a scan keeps nothing open.
 //!
-//! Entries are copied into one buffer, from which Lua takes them without a call. They are what the
-//! database has until somebody writes to it, or reads ahead for another loop; the reply's
-//! `ahead_number` tells.
+//! Entries are copied into one buffer, from which Lua takes them without a call. They are current
+//! until something writes to the database, or reads ahead for another loop; the reply's
+//! `ahead_number` shows that.
 //!
 //! ```text
 //! entry = key length i32, value length i32, [expiry in ms f64, negative: never] (all in the machine's
@@ -26,17 +26,17 @@ const FROM_INCLUDED: i32 = 1 << 17;
 const FAR_GIVEN: i32 = 1 << 18;
 const FAR_INCLUDED: i32 = 1 << 19;
 const KEYS_ONLY: i32 = 1 << 20;
-/// With the expiry of each record, which is NaN for a collection; see `lua/kyoto/walk.lua`.
+/// With each record's expiry, which is NaN for a collection; see `lua/kyoto/walk.lua`.
 const WITH_EXPIRY: i32 = 1 << 21;
 
-/// Every index has room below those bits.
+/// Every index fits below those bits.
 const _: () = assert!(limits::DATABASE_NUMBERS_MAX + limits::MOUNTS_MAX <= INDEX_MASK as usize + 1);
 
-/// Reading ahead ends when so much has been read. The first entry is read whatever its size.
+/// Reading ahead ends after this many bytes. The first entry is read whatever its size.
 const AHEAD_BYTES_MAX: usize = 16 << 10;
 
 /// Up to `records` entries from `from` on, none of them beyond `far`. The reply's number is how
-/// many it is.
+/// many there are.
 pub(super) fn scan_ahead(
     context: &mut Context,
     plan: i32,
@@ -57,8 +57,8 @@ pub(super) fn scan_ahead(
         (true, false) => Bound::Excluded(far),
         (true, true) => Bound::Included(far),
     };
-    // First of all, since the buffer moves: what another loop has there is no more, even if
-    // this scan fails.
+    // First, since the buffer moves: another loop's entries in it are gone, even if this scan
+    // fails.
     context.reply.outdate_ahead();
     context.reply.ahead_len = 0.0;
     let ahead = &mut context.ahead;
@@ -73,7 +73,7 @@ pub(super) fn scan_ahead(
                 push(ahead, entry.key, value, &expires_at_ms.to_ne_bytes());
             }
             Ok(value) => push(ahead, entry.key, value, &[]),
-            // It counts, so that a call ends soon however many there are one after another.
+            // It counts, so that a call ends soon even if there are many in a row.
             Err(_) if plan & WITH_EXPIRY != 0 => {
                 push(ahead, entry.key, &[], &f64::NAN.to_ne_bytes());
             }
@@ -88,7 +88,7 @@ pub(super) fn scan_ahead(
             false => ControlFlow::Break(()),
         }
     })?;
-    // What comes before it is the loop's, which may end there.
+    // The loop gets what comes before the fault, and may end there.
     if let Some(fault) = wrong
         && found == 0
     {

@@ -1,4 +1,4 @@
-//! `tokaido.transact` and `tokaido.snapshot` of a script that runs outside of any transaction.
+//! `tokaido.transact` and `tokaido.snapshot` in a script that runs outside any transaction.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) fn begin_write(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// Begins to read from a snapshot of what is committed.
+/// Begins to read from a snapshot of the committed data.
 pub(super) fn begin_read(context: &mut Context) -> Result<i32, Fault> {
     check_idle(context)?;
     let store = Arc::clone(context.store()?);
@@ -66,7 +66,7 @@ pub(super) fn commit(context: &mut Context) -> Result<i32, Fault> {
     }
 }
 
-/// Ends what was begun as if it had never been.
+/// Ends what was begun, without any effect.
 pub(super) fn rollback(context: &mut Context) -> Result<i32, Fault> {
     context.end();
     if context.snapshot.take().is_none()

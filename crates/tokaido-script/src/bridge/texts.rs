@@ -1,4 +1,4 @@
-//! Lists of texts on their way from Rust into Lua.
+//! Lists of texts passed from Rust to Lua.
 
 /// Texts that the caller holds.
 #[derive(Clone, Copy)]
@@ -13,7 +13,7 @@ impl Texts {
     }
 
     /// # Safety
-    /// Whoever holds them must still do so.
+    /// The caller of `new` must still hold them.
     pub(crate) unsafe fn get<'t>(self) -> &'t [&'t [u8]] {
         // SAFETY: promised by the caller.
         unsafe { std::slice::from_raw_parts(self.first, self.len) }

@@ -1,4 +1,4 @@
-//! The timers that code of a virtual machine has made.
+//! The timers that the code of a virtual machine has made.
 
 use std::{
     collections::HashSet,
@@ -9,17 +9,17 @@ use std::{
 use super::context::{Context, Fault, NO, YES};
 use crate::Timer;
 
-/// The number of the last timer of all virtual machines.
+/// The number of the last timer, across all virtual machines.
 static LAST_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// Those of one virtual machine, by their numbers.
+/// The timers of one virtual machine, by number.
 #[derive(Default)]
 pub(crate) struct Timers {
-    /// Whose time nobody has begun to take.
+    /// Timers that have not been started yet.
     made: Vec<Timer>,
-    /// To be run, with those.
+    /// Timers yet to run, including those.
     pending: HashSet<u64>,
-    /// About to be run: whether there is room for it is yet to be seen.
+    /// About to run; whether there is room for it is checked later.
     due: Option<u64>,
     running: HashSet<u64>,
 }
@@ -33,24 +33,24 @@ impl Timers {
         self.pending.contains(&number) || self.running.contains(&number)
     }
 
-    /// How many are to be run, or are not done.
+    /// How many have yet to run, or have not finished.
     pub(crate) fn count(&self) -> usize {
         self.pending.len() + self.running.len()
     }
 
-    /// Its function is run now, unless that has begun already.
+    /// The timer's function runs now, unless it has begun already.
     pub(crate) fn begin(&mut self, number: u64) {
         self.due = self.pending.take(&number);
     }
 
-    /// It is done.
+    /// The timer has finished.
     pub(crate) fn end(&mut self, number: u64) {
         self.pending.remove(&number);
         self.running.remove(&number);
     }
 }
 
-/// Makes a timer, whose number is the reply's number; `NO` if too many are to be run already.
+/// Makes a timer, whose number is the reply's number; `NO` if too many are pending already.
 pub(super) fn timer_make(context: &mut Context, delay_ms: f64) -> Result<i32, Fault> {
     if context.timers.pending.len() >= context.limits.timers_pending_max {
         return Ok(NO);
@@ -64,7 +64,7 @@ pub(super) fn timer_make(context: &mut Context, delay_ms: f64) -> Result<i32, Fa
     Ok(YES)
 }
 
-/// The function of the timer that is due is about to run; `NO` if too many run already.
+/// The function of the timer that is due is about to run; `NO` if too many are running already.
 pub(super) fn timer_run(context: &mut Context, number: f64) -> Result<i32, Fault> {
     let timers = &mut context.timers;
     let Some(due) = timers.due.take_if(|due| *due as f64 == number) else { return Ok(NO) };
@@ -75,7 +75,7 @@ pub(super) fn timer_run(context: &mut Context, number: f64) -> Result<i32, Fault
     Ok(YES)
 }
 
-/// How many timers are to be run, as the reply's number, and how many run, as its flags.
+/// How many timers are pending, as the reply's number, and how many are running, as its flags.
 pub(super) fn timer_counts(context: &mut Context) -> Result<i32, Fault> {
     context.reply.number = context.timers.pending.len() as f64;
     context.reply.flags = context.timers.running.len() as f64;

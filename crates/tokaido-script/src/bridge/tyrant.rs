@@ -1,4 +1,4 @@
-//! What the dialect of Tokyo Tyrant asks of Rust, beside what it does to records and what it has in common with
+//! What the Tokyo Tyrant dialect needs from Rust, besides what it does to records and what it shares with
 //! Kyoto Tycoon's.
 
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::{
     tyrant::{StashFull, StashPut},
 };
 
-/// The kinds of hash; `lua/tyrant/functions.lua` has the same. Another one is CRC-32.
+/// The kinds of hash; `lua/tyrant/functions.lua` has the same. Any other is CRC-32.
 const MD5: i32 = 0;
 const MD5_RAW: i32 = 1;
 
-/// Ways to put into the stash; `lua/tyrant/stash.lua` has the same. Another one replaces.
+/// Ways to put into the stash; `lua/tyrant/stash.lua` has the same. Any other replaces.
 const KEEP: i32 = 1;
 const APPEND: i32 = 2;
 
-/// As `cabinet_regex`; an expression behind a `*` takes letters of any case.
+/// As `cabinet_regex`; an expression after a `*` ignores case.
 pub(super) fn tyrant_regex(
     context: &mut Context,
     text: &[u8],
@@ -37,7 +37,7 @@ pub(super) fn tyrant_regex(
     cabinet::regex(context, text, pattern, by, Groups::Backslash)
 }
 
-/// An encoded or decoded text, as the reply's data; `NO` if it is not encoded so.
+/// An encoded or decoded text, as the reply's data; `NO` if it is not in that encoding.
 pub(super) fn tyrant_codec(context: &mut Context, mode: &[u8], text: &[u8]) -> Result<i32, Fault> {
     cabinet::made(context, tokyo_codec(mode, text))
 }
@@ -71,7 +71,7 @@ pub(super) fn stash_put(
     Ok(YES)
 }
 
-/// Takes a record out of the stash.
+/// Removes a record from the stash.
 pub(super) fn stash_out(context: &mut Context, key: &[u8]) -> Result<i32, Fault> {
     Ok(if context.tyrant.stash_out(key) { YES } else { NO })
 }
@@ -90,7 +90,7 @@ pub(super) fn stash_vanish(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// Key and value of the first record of the stash behind a key, or of the first of all, as the reply's key and data.
+/// Key and value of the first record in the stash after a key, or of the first of all, as the reply's key and data.
 pub(super) fn stash_next(context: &mut Context, behind: Option<&[u8]>) -> Result<i32, Fault> {
     context.scratch.clear();
     let Some(len) = context.tyrant.stash_next(behind, &mut context.scratch) else { return Ok(NO) };
@@ -100,7 +100,7 @@ pub(super) fn stash_next(context: &mut Context, behind: Option<&[u8]>) -> Result
     Ok(YES)
 }
 
-/// Takes a lock, which is freed if the call fails; `NO` if it is taken.
+/// Takes a lock, which is released if the call fails; `NO` if it is already taken.
 pub(super) fn lock_take(context: &mut Context, key: &[u8]) -> Result<i32, Fault> {
     if !context.tyrant.lock(key) {
         return Ok(NO);
@@ -109,13 +109,13 @@ pub(super) fn lock_take(context: &mut Context, key: &[u8]) -> Result<i32, Fault>
     Ok(YES)
 }
 
-/// Frees a lock; `NO` if it was free.
+/// Releases a lock; `NO` if it was free.
 pub(super) fn lock_free(context: &mut Context, key: &[u8]) -> Result<i32, Fault> {
     context.locks_taken.retain(|taken| &**taken != key);
     Ok(if context.tyrant.unlock(key) { YES } else { NO })
 }
 
-/// Sets the iterator of all scripts to the first key.
+/// Sets the iterator that all scripts share to the first key.
 pub(super) fn iterator_begin(context: &mut Context, index: i32) -> Result<i32, Fault> {
     let Some(id) = database(index)? else { return Ok(NO) };
     let transaction = context.read()?;
@@ -123,7 +123,7 @@ pub(super) fn iterator_begin(context: &mut Context, index: i32) -> Result<i32, F
     Ok(YES)
 }
 
-/// The key where the iterator stands, from where it steps on, as the reply's data.
+/// The key at the iterator, as the reply's data. The iterator then moves on.
 pub(super) fn iterator_next(context: &mut Context, index: i32) -> Result<i32, Fault> {
     let Some(id) = database(index)? else { return Ok(NO) };
     let transaction = context.read()?;
@@ -134,7 +134,7 @@ pub(super) fn iterator_next(context: &mut Context, index: i32) -> Result<i32, Fa
     })
 }
 
-/// Calls a function of `misc` with the arguments that were gathered. What it gives is fetched by `many_next`, and how
+/// Calls a function of `misc` with the arguments that were gathered. Its results are fetched by `many_next`, and how
 /// many there are is the reply's number; `NO` if it was refused.
 pub(super) fn tyrant_misc(context: &mut Context, name: &[u8]) -> Result<i32, Fault> {
     if !context.has_host() {
@@ -161,10 +161,10 @@ pub(super) fn tyrant_misc(context: &mut Context, name: &[u8]) -> Result<i32, Fau
     finding.end()
 }
 
-/// Nobody knows whether the database is a table; `lua/tyrant/records.lua` takes any other code for it.
+/// It is unknown whether the database is a table; `lua/tyrant/records.lua` takes any code but `YES` and `NO` for it.
 const NOBODY_KNOWS: i32 = 2;
 
-/// Whether the database is a table, as the server around the call knows.
+/// Whether the database is a table, according to the server around the call.
 pub(super) fn tyrant_is_table(context: &mut Context) -> Result<i32, Fault> {
     if !context.has_host() {
         return Ok(NOBODY_KNOWS);

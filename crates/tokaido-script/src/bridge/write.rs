@@ -4,7 +4,7 @@ use tokaido_store::{Condition, DatabaseId, NewRecord, WriteOperations};
 
 use super::context::{Context, Fault, NO, YES, existing_database, other_kind};
 
-/// What `put_with` asks of the record that is there; `lua/database.lua` has the same.
+/// What `put_with` requires of the existing record; `lua/database.lua` has the same.
 pub(super) const ALWAYS: i32 = 0;
 pub(super) const IF_ABSENT: i32 = 1;
 
@@ -21,7 +21,7 @@ pub(super) fn put(
     Ok(YES)
 }
 
-/// Puts a record with all that it can have, if the condition holds. A negative expiry is none.
+/// Puts a record with all its fields, if the condition holds. A negative expiry is none.
 pub(super) fn put_with(
     context: &mut Context,
     index: i32,
@@ -45,7 +45,7 @@ pub(super) fn put_with(
     Ok(answer(transaction.put_if(id, key, condition, record)?))
 }
 
-/// Puts a record with all that it can have, if the value is still the one that is expected; none, if none is.
+/// Puts a record with all its fields, if the value is still the expected one, or absent if none is expected.
 pub(super) fn put_same(
     context: &mut Context,
     index: i32,
@@ -90,7 +90,7 @@ pub(super) fn delete(context: &mut Context, index: i32, key: &[u8]) -> Result<i3
     Ok(answer(transaction.delete(id, key)?))
 }
 
-/// Adds to a counter; the code tells the new value's width.
+/// Adds to a counter; the code gives the new value's width.
 pub(super) fn increment(
     context: &mut Context,
     index: i32,
@@ -103,7 +103,7 @@ pub(super) fn increment(
     Ok(context.reply.integer(new))
 }
 
-/// Adds to a counter with a fraction; the new value is the reply's number.
+/// Adds a floating-point number to a counter; the new value is the reply's number.
 pub(super) fn increment_float(
     context: &mut Context,
     index: i32,
@@ -130,8 +130,8 @@ pub(super) fn append(
     Ok(YES)
 }
 
-/// Gives a record another expiry, counted from the transaction's time; a negative one takes it
-/// away. Tells whether there was a record.
+/// Gives a record another expiry, relative to the transaction's time; a negative one removes it.
+/// Tells whether there was a record.
 pub(super) fn expire(
     context: &mut Context,
     index: i32,
@@ -155,15 +155,15 @@ pub(super) fn clear(context: &mut Context, index: i32) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// The database to write to, which is one of the store's own. The functions of a cache are others,
-/// so one that is mounted was given to a function that was taken from another database.
+/// The database to write to, which must be one of the store's own. A cache has functions of its own,
+/// so a mounted one here was passed to a function taken from another database.
 #[inline]
 pub(super) fn own_database(index: i32) -> Result<DatabaseId, Fault> {
     let id = existing_database(index)?;
     if id.mount().is_some() { Err(other_kind()) } else { Ok(id) }
 }
 
-/// A record with all that it can have.
+/// A record with all its fields.
 pub(super) fn record_of(value: &[u8], flags: f64, expires_at_ms: f64) -> NewRecord<'_> {
     NewRecord { flags: flags as u32, expires_at_ms: expiry(expires_at_ms), ..NewRecord::of(value) }
 }

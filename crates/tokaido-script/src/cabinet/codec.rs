@@ -14,19 +14,19 @@ use tokaido_wire::{
 
 use super::tokyo_codec::BZIP_LEN_MAX;
 
-/// Maximum length of what is encoded or decoded, and of what comes of it, in bytes.
+/// Maximum length of the input and of the output, in bytes.
 pub(super) const LEN_MAX: usize = 4 << 20;
 
-/// A text was not encoded or decoded.
+/// A text could not be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CodecError {
     /// It is not what the decoder expects, or there is no such encoding.
     #[error("the text is not encoded so")]
     Broken,
-    /// It, or what comes of it, is too long.
+    /// It, or the result, is too long.
     #[error("codec takes, and makes, at most {LEN_MAX} bytes")]
     TooLong,
-    /// It takes too long to be compressed.
+    /// It would take too long to compress.
     #[error("codec compresses at most {BZIP_LEN_MAX} bytes by bzip")]
     TooLongForBzip,
 }
@@ -54,7 +54,7 @@ pub(crate) fn codec(mode: &[u8], text: &[u8]) -> Result<Vec<u8>, CodecError> {
         b"gzip" => compressed(GzEncoder::new(Vec::new(), level), text, GzEncoder::finish)?,
         b"~zlib" => decompressed(DeflateDecoder::new(text))?,
         b"~deflate" => decompressed(ZlibDecoder::new(text))?,
-        // One stream, since an empty one is short to write, and long to begin.
+        // Only one stream, since an empty stream is short to write but costly to begin.
         b"~gzip" => decompressed(GzDecoder::new(text))?,
         _ => return Err(CodecError::Broken),
     };
@@ -71,7 +71,7 @@ fn without_spaces(text: &[u8]) -> Vec<u8> {
     text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
-/// Without the line ends of quoted-printable that stand for nothing.
+/// Removes the soft line breaks of quoted-printable.
 fn without_soft_breaks(text: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -91,7 +91,7 @@ fn hex_digit(digit: u8) -> u8 {
     b"0123456789abcdef"[usize::from(digit)]
 }
 
-/// What is no digit is passed over, as is a last digit without another one.
+/// Skips characters that are not digits, and a last digit without a partner.
 fn unhex(text: &[u8]) -> Vec<u8> {
     let digits = text.iter().filter_map(|&byte| char::from(byte).to_digit(16));
     let digits: Vec<u8> = digits.map(|digit| digit as u8).collect();
@@ -103,7 +103,7 @@ fn compressed<E: Write>(
     text: &[u8],
     finish: impl FnOnce(E) -> std::io::Result<Vec<u8>>,
 ) -> Result<Vec<u8>, CodecError> {
-    // Into memory it is always written.
+    // Writing to memory always succeeds.
     encoder.write_all(text).and_then(|()| finish(encoder)).map_err(|_| CodecError::Broken)
 }
 

@@ -1,6 +1,6 @@
-//! How far texts are from each other.
+//! The edit distance between texts.
 
-/// The characters of a text: those of UTF-8, or its bytes.
+/// The characters of a text: its UTF-8 characters, or its bytes.
 #[must_use]
 pub fn characters(text: &[u8], is_utf8: bool) -> Vec<u32> {
     match is_utf8 {
@@ -9,7 +9,7 @@ pub fn characters(text: &[u8], is_utf8: bool) -> Vec<u32> {
     }
 }
 
-/// How many characters have to be put in, taken away or replaced to get from one to the other
+/// How many characters have to be inserted, deleted or replaced to get from one to the other
 /// (Levenshtein).
 #[must_use]
 pub fn distance(a: &[u32], b: &[u32]) -> usize {

@@ -4,19 +4,19 @@ use std::iter;
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-/// Maximum size of a compiled expression, and of what it remembers while it runs.
+/// Maximum size of a compiled expression, and of its cache while it runs.
 const REGEX_BYTES_MAX: usize = 1 << 20;
 
-/// The size from which on an expression is weighed.
+/// The smallest size that is tried when an expression is weighed.
 const REGEX_BYTES_MIN: usize = 1 << 8;
 
-/// What a state of a compiled expression takes, at least.
+/// The least that a state of a compiled expression takes.
 const STATE_BYTES: usize = 32;
 
-/// Maximum number of steps of one search: some tenths of a second, in which no time limit is looked at.
+/// Maximum number of steps of one search. It takes some tenths of a second, in which no time limit is checked.
 const STEPS_MAX: usize = 1 << 26;
 
-/// Keys are bytes, which need not be UTF-8; neither need what an expression finds in them.
+/// Keys are bytes, which need not be UTF-8, and neither need be what an expression finds in them.
 #[must_use]
 pub fn compile(pattern: &[u8], ignores_case: bool) -> Option<Regex> {
     compile_within(pattern, ignores_case, REGEX_BYTES_MAX)
@@ -27,18 +27,18 @@ fn compile_within(pattern: &[u8], ignores_case: bool, bytes_max: usize) -> Optio
     let mut builder = RegexBuilder::new(pattern);
     builder.unicode(false).case_insensitive(ignores_case);
     builder.size_limit(bytes_max).dfa_size_limit(REGEX_BYTES_MAX);
-    // A class of characters above ASCII is one of Unicode.
+    // A class of characters above ASCII needs Unicode.
     builder.build().or_else(|_| builder.unicode(true).build()).ok()
 }
 
-/// A compiled expression that knows what a search with it may cost.
+/// A compiled expression that knows how much a search with it may cost.
 pub(crate) struct Expression {
     regex: Regex,
-    /// Steps that a search may take at each byte: the states that the expression has, more or less.
+    /// Steps that a search may take per byte: roughly the number of states of the expression.
     steps: usize,
 }
 
-/// Why matches were not looked for, or not replaced.
+/// Why a search or a replacement was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SearchError {
     #[error(
@@ -51,21 +51,21 @@ pub(crate) enum SearchError {
     Stopped,
 }
 
-/// How many steps a search may take at each byte with an expression that can be compiled within so many bytes.
+/// How many steps a search may take per byte with an expression that can be compiled within that many bytes.
 fn steps_of(fits_in: impl Fn(usize) -> bool) -> usize {
     let next = |bytes: &usize| Some(bytes * 4).filter(|&bytes| bytes < REGEX_BYTES_MAX);
     let bytes = iter::successors(Some(REGEX_BYTES_MIN), next).find(|&bytes| fits_in(bytes));
     bytes.unwrap_or(REGEX_BYTES_MAX) / STATE_BYTES
 }
 
-/// Refuses a text in which a search of so many steps at each byte could take too long.
+/// Refuses a text in which a search with that many steps per byte could take too long.
 fn check_len(text: &[u8], steps: usize) -> Result<(), SearchError> {
     let len_max = STEPS_MAX / steps;
     if text.len() > len_max { Err(SearchError::TextTooLong { len_max }) } else { Ok(()) }
 }
 
 impl Expression {
-    /// Compiles an expression, if it is one.
+    /// Compiles an expression, if it is valid.
     pub(crate) fn new(pattern: &[u8], ignores_case: bool) -> Option<Self> {
         let regex = compile(pattern, ignores_case)?;
         let steps = steps_of(|bytes| compile_within(pattern, ignores_case, bytes).is_some());
@@ -82,8 +82,8 @@ impl Expression {
         check_len(text, self.steps)
     }
 
-    /// The text, with every match replaced. Each search is bounded, but there may be as many as the text has bytes, so
-    /// `is_stopping` is asked before each.
+    /// The text with every match replaced. Each search is bounded, but there may be as many as the text has bytes, so
+    /// `is_stopping` is called before each.
     pub(crate) fn replace(
         &self,
         text: &[u8],
@@ -111,8 +111,8 @@ impl Expression {
         Ok(made.bytes)
     }
 
-    /// The matches that Tokyo Cabinet replaces: in no empty text, each from the end of the one before, until one
-    /// gets no further.
+    /// The matches that Tokyo Cabinet replaces: none in an empty text, each from the end of the previous one, until
+    /// one gets no further.
     fn matches_of_tokyo<'t>(&self, text: &'t [u8]) -> impl Iterator<Item = Captures<'t>> {
         let mut from = if self.regex.as_str().is_empty() { text.len() } else { 0 };
         iter::from_fn(move || {
@@ -124,16 +124,16 @@ impl Expression {
     }
 }
 
-/// What stands in the place of matches.
+/// What replaces matches.
 #[derive(Clone, Copy)]
 pub(crate) struct Replacement<'b> {
     pub(crate) by: &'b [u8],
     pub(crate) groups: Groups,
-    /// How long the whole may get.
+    /// Maximum length of the whole result.
     pub(crate) len_max: usize,
 }
 
-/// How a replacement names what was matched. In both, a backslash takes away what a character means.
+/// How a replacement refers to what was matched. In both, a backslash removes a character's special meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Groups {
     /// `$0` and `$&` stand for the match, `$1` to `$9` for its groups.
@@ -142,7 +142,7 @@ pub(crate) enum Groups {
     Backslash,
 }
 
-/// What a replacement makes, up to its limit.
+/// The result of a replacement, up to its limit.
 struct Made {
     bytes: Vec<u8>,
     len_max: usize,

@@ -1,9 +1,9 @@
-//! The hash functions of Kyoto Cabinet, of which a double holds as many bits as are given.
+//! The hash functions of Kyoto Cabinet, cut to as many bits as a double holds.
 
-/// The bits of a hash that scripts see.
+/// The bits of a hash that scripts get.
 const MASK: u64 = (1 << 48) - 1;
 
-/// MurmurHash 2 of 64 bits, in the order of operations that Kyoto Cabinet has.
+/// MurmurHash 2 with 64 bits, in Kyoto Cabinet's order of operations.
 pub(crate) fn murmur(text: &[u8]) -> u64 {
     const MULTIPLIER: u64 = 0xc6a4_a793_5bd1_e995;
     const SEED: u64 = 19_780_211;
@@ -22,7 +22,7 @@ pub(crate) fn murmur(text: &[u8]) -> u64 {
     (hash ^ hash >> 47) & MASK
 }
 
-/// The hash of Fowler, Noll and Vo, with Kyoto Cabinet's factor.
+/// The Fowler-Noll-Vo hash, with Kyoto Cabinet's factor.
 pub(crate) fn fnv(text: &[u8]) -> u64 {
     let hash = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(109_951_162_811);
     text.iter().fold(14_695_981_039_346_656_037, hash) & MASK

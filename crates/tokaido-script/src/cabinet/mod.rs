@@ -1,5 +1,5 @@
-//! What the dialects of Kyoto Tycoon and Tokyo Tyrant do with texts, which is better done in Rust than in Lua.
-//! Both have it of libraries, Kyoto Cabinet and Tokyo Cabinet, that have much in common.
+//! What the Kyoto Tycoon and Tokyo Tyrant dialects do with texts that is better done in Rust than in Lua.
+//! Both have it from libraries, Kyoto Cabinet and Tokyo Cabinet, that have much in common.
 
 mod codec;
 mod distance;

@@ -1,4 +1,4 @@
-//! The encodings of Tokyo Tyrant's `_codec`. Those that Kyoto Cabinet has as well are in `codec.rs`.
+//! The encodings of Tokyo Tyrant's `_codec`. Those that Kyoto Cabinet also has are in `codec.rs`.
 
 use std::io::Write;
 
@@ -7,14 +7,14 @@ use tokaido_wire::base64;
 
 use super::codec::{self, CodecError, LEN_MAX};
 
-/// Maximum length of what is compressed by bzip, in bytes: some tenths of a second, in which no time limit is
-/// looked at.
+/// Maximum length of what is compressed by bzip, in bytes. It takes some tenths of a second, in which no time
+/// limit is checked.
 pub(super) const BZIP_LEN_MAX: usize = 1 << 20;
 
-/// Most bytes of one run of PackBits, equal or not.
+/// Maximum number of bytes in one run of PackBits, equal or not.
 const RUN_MAX: usize = 127;
 
-/// What has to be written otherwise in XML, with what it becomes.
+/// The characters that XML escapes, with their escapes.
 const ENTITIES: [(u8, &[u8]); 4] =
     [(b'&', b"&amp;"), (b'<', b"&lt;"), (b'>', b"&gt;"), (b'"', b"&quot;")];
 
@@ -34,16 +34,16 @@ pub(crate) fn tokyo_codec(mode: &[u8], text: &[u8]) -> Result<Vec<u8>, CodecErro
         b"~xml" => without_entities(text),
         b"bzip" if text.len() > BZIP_LEN_MAX => return Err(CodecError::TooLongForBzip),
         b"bzip" => bzip(text).map_err(|_| CodecError::Broken)?,
-        // One stream, since an empty one is short to write, and long to begin.
+        // Only one stream, since an empty stream is short to write but costly to begin.
         b"~bzip" => codec::decompressed(BzDecoder::new(text))?,
-        // Of Kyoto Cabinet alone.
+        // Only Kyoto Cabinet has these.
         b"zlib" | b"~zlib" => return Err(CodecError::Broken),
         other => return codec::codec(other, text),
     };
     if made.len() > LEN_MAX { Err(CodecError::TooLong) } else { Ok(made) }
 }
 
-/// Percent-encoding with large letters.
+/// Percent-encoding with upper-case letters.
 fn url(text: &[u8]) -> Vec<u8> {
     let mut made = Vec::with_capacity(text.len());
     for &byte in text {
@@ -55,7 +55,7 @@ fn url(text: &[u8]) -> Vec<u8> {
     made
 }
 
-/// Quoted-printable, in which tabs and the ends of lines stay.
+/// Quoted-printable that keeps tabs and line ends.
 fn quote(text: &[u8]) -> Vec<u8> {
     let mut made = Vec::with_capacity(text.len());
     for &byte in text {
@@ -68,7 +68,7 @@ fn quote(text: &[u8]) -> Vec<u8> {
     made
 }
 
-/// What is no digit is passed over, up to the padding; bits that make no whole byte are left out.
+/// Skips characters that are not digits, up to the padding; bits that make no whole byte are dropped.
 fn unbase(text: &[u8]) -> Vec<u8> {
     let mut made = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count) = (0_u32, 0);
@@ -83,7 +83,7 @@ fn unbase(text: &[u8]) -> Vec<u8> {
     made
 }
 
-/// A `=` goes with the end of the line behind it, or stands alone and is passed over.
+/// A `=` is dropped together with a line end after it, or alone if nothing valid follows.
 fn unquote(text: &[u8]) -> Vec<u8> {
     let hex = |digit: u8| char::from(digit).to_digit(16);
     let mut made = Vec::with_capacity(text.len());
@@ -106,8 +106,8 @@ fn unquote(text: &[u8]) -> Vec<u8> {
     made
 }
 
-/// PackBits, with the counts of Tokyo Cabinet: a positive one is how often the next byte is there, a negative one
-/// how many bytes follow that are all different from their neighbours.
+/// PackBits, with Tokyo Cabinet's counts: a positive one is how often the next byte is repeated, a negative one
+/// how many bytes follow that all differ from their neighbours.
 fn pack(text: &[u8]) -> Vec<u8> {
     let mut made = Vec::with_capacity(text.len() + text.len() / RUN_MAX + 1);
     let mut rest = text;
@@ -117,7 +117,7 @@ fn pack(text: &[u8]) -> Vec<u8> {
         let count = match same {
             1 if rest.len() > 1 => {
                 let differing = window.windows(2).take_while(|pair| pair[0] != pair[1]).count() + 1;
-                // The last one may begin a run with what is behind it.
+                // The last one may begin a run with what follows it.
                 let begins_run =
                     rest.get(differing).is_some_and(|&next| next == rest[differing - 1]);
                 let count = differing - usize::from(begins_run);

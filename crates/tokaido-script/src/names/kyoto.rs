@@ -1,4 +1,4 @@
-//! Holds docs/kyoto-tycoon-lua.md to the names that scripts of Kyoto Tycoon find.
+//! Checks docs/kyoto-tycoon-lua.md against the names that Kyoto Tycoon's scripts find.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const PAGE: Page = Page {
     text: include_str!("../../../../docs/kyoto-tycoon-lua.md"),
 };
 
-/// The names of a table: constants as `constants`, functions as `functions`, what makes an object as `class`.
+/// The names in a table: constants as `constants`, functions as `functions`, constructors as `class`.
 fn names(table: &Table, class: &str, object: &str) -> Vec<String> {
     let pairs = table.pairs::<String, Value>().map(Result::unwrap);
     pairs

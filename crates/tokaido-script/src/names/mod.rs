@@ -1,4 +1,4 @@
-//! Holds the page of each dialect to the names that its scripts find.
+//! Checks the page of each dialect against the names that its scripts find.
 
 mod kyoto;
 mod mod_lua;

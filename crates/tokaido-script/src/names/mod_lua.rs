@@ -1,4 +1,4 @@
-//! Holds docs/mod_lua.md to the names that handlers of mod_lua find.
+//! Checks docs/mod_lua.md against the names that mod_lua handlers find.
 
 use std::collections::BTreeSet;
 

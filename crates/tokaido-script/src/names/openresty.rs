@@ -1,4 +1,4 @@
-//! Every name of `ngx`, beside the table of the page that lists them.
+//! Every name in `ngx`, compared with the page's table that lists them.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const PAGE: Page = Page {
     text: include_str!("../../../../docs/openresty.md"),
 };
 
-/// The names of a table and of those in it.
+/// The names of a table and of the tables in it.
 fn collect(table: &Table, prefix: &str, names: &mut BTreeSet<String>) {
     for pair in table.pairs::<String, Value>() {
         let (name, value) = pair.unwrap();
@@ -41,7 +41,7 @@ fn the_page_lists_every_name_and_no_other() {
     there.extend(keys(&core, "fields", |name| format!("ngx.{name}")));
     there.extend(keys(&core, "variables", |name| format!("ngx.var.{name}")));
     there.extend(keys(&core, "modules", |name| format!("require \"{name}\"")));
-    // The tables whose fields are those of the request.
+    // The tables whose fields depend on the request.
     let prefixes = ["http_", "arg_", "cookie_", "sent_http_"];
     there.extend(prefixes.map(|prefix| format!("ngx.var.{prefix}NAME")));
     there.remove("ngx.var");

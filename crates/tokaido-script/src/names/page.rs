@@ -1,4 +1,4 @@
-//! What the pages of the dialects have in common: a table of names, and names that are refused.
+//! What the pages of the dialects share: a table of names, and names that are refused.
 
 use std::{collections::BTreeSet, fmt::Debug, sync::Arc};
 
@@ -12,13 +12,13 @@ const EVERY_NAME: &str = "\n## Every name\n";
 /// A page of the documentation.
 pub(super) struct Page {
     pub(super) dialect: &'static Dialect,
-    /// Where it lies, as messages say it.
+    /// Its path, as messages show it.
     pub(super) path: &'static str,
     pub(super) text: &'static str,
 }
 
 impl Page {
-    /// The rows of the tables under a heading: the names, and what is said of them.
+    /// The rows of the tables under a heading: the names, and what is said about them.
     pub(super) fn rows(&self, heading: &str) -> Vec<(String, &'static str)> {
         let (_, behind) = self.text.split_once(heading).unwrap();
         let section = behind.split("\n## ").next().unwrap();
@@ -30,7 +30,7 @@ impl Page {
         .collect()
     }
 
-    /// Fails unless the names that are there are those that the page lists.
+    /// Fails unless the page lists exactly the names that exist.
     pub(super) fn lists(&self, there: &BTreeSet<String>) {
         let listed: BTreeSet<String> =
             self.rows(EVERY_NAME).into_iter().map(|(name, _)| name).collect();
@@ -39,7 +39,7 @@ impl Page {
         assert!(missing.is_empty() && invented.is_empty(), "{missing:?} {invented:?}");
     }
 
-    /// The names that the page says are refused, which are more than `count_min`.
+    /// The names that the page says are refused, of which there are more than `count_min`.
     pub(super) fn refused(&self, count_min: usize) -> Vec<String> {
         let rows = self.rows(EVERY_NAME).into_iter();
         let refused: Vec<_> =
@@ -48,7 +48,7 @@ impl Page {
         refused
     }
 
-    /// Fails unless a call ended with the error that line `line` of the file used `name`, which is refused.
+    /// Fails unless a call ended with the error that line `line` of the file used the refused name `name`.
     pub(super) fn refuses<T: Debug>(&self, called: Result<T, CallError>, line: u32, name: &str) {
         let Err(CallError::Raised { message, .. }) = called else { panic!("{name}: {called:?}") };
         let expected = format!("m.lua:{line}: {name} is not offered: ");
@@ -56,7 +56,7 @@ impl Page {
         assert!(message.ends_with(&format!("; see {}", self.path)), "{message}");
     }
 
-    /// A virtual machine with a file of that text.
+    /// A virtual machine with one file of that text.
     pub(super) fn vm(&self, text: &str) -> (Vm, Arc<dyn Store>) {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let mut sources = Sources::default();

@@ -1,4 +1,4 @@
-//! Holds docs/tokyo-tyrant-lua.md to the names that scripts of Tokyo Tyrant find.
+//! Checks docs/tokyo-tyrant-lua.md against the names that Tokyo Tyrant's scripts find.
 
 use std::collections::BTreeSet;
 

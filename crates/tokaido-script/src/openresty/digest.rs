@@ -1,10 +1,10 @@
-//! Digests, by the names that scripts have them under.
+//! Digests, by the names that scripts use for them.
 
 use md5::Md5;
 use sha1_smol::Sha1;
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 
-/// Bytes that SHA-1 takes at once, by which a key is filled up.
+/// The block size of SHA-1, to which a key is padded.
 const SHA1_BLOCK_LEN: usize = 64;
 
 /// The digest of a text; `None` if there is none of that name.
@@ -24,7 +24,7 @@ fn sha1(text: &[u8]) -> [u8; 20] {
     Sha1::from(text).digest().bytes()
 }
 
-/// A text signed with a key: RFC 2104 with SHA-1.
+/// A text's HMAC: RFC 2104 with SHA-1.
 pub(crate) fn hmac_sha1(key: &[u8], text: &[u8]) -> [u8; 20] {
     let mut block = [0; SHA1_BLOCK_LEN];
     if key.len() > SHA1_BLOCK_LEN {
@@ -36,7 +36,7 @@ pub(crate) fn hmac_sha1(key: &[u8], text: &[u8]) -> [u8; 20] {
     sha1(&[&block.map(|byte| byte ^ 0x5c)[..], &inner].concat())
 }
 
-/// The checksum of zlib.
+/// zlib's checksum.
 pub(crate) fn crc32(text: &[u8]) -> u32 {
     crc32fast::hash(text)
 }

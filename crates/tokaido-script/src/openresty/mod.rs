@@ -1,4 +1,4 @@
-//! What the dialect of OpenResty (`lua/ngx/`) has that is better done in Rust than in Lua.
+//! The parts of the OpenResty dialect (`lua/ngx/`) that are better done in Rust than in Lua.
 
 pub(crate) mod digest;
 pub(crate) mod regex;

@@ -1,17 +1,17 @@
-//! Regular expressions of PCRE2 as `ngx.re` has them: compiled to machine code, and stopped by the
+//! The PCRE2 regular expressions of `ngx.re`: compiled to machine code, and stopped by the
 //! watchdog.
 //!
-//! A match of an ordinary expression is no call of Rust: traces of LuaJIT call `tokaido_regex_run`
-//! (`c/stoppable.c`) with the address of a [`Runnable`], and read the offsets where PCRE2 has written them.
+//! An ordinary match does not call Rust: LuaJIT's traces call `tokaido_regex_run` (`c/stoppable.c`) with the
+//! address of a [`Runnable`], and read the offsets where PCRE2 has written them.
 
 use std::{ffi::c_void, ptr};
 
 use pcre2_sys as pcre;
 
-/// Maximum length of an expression, in bytes. PCRE2's own limit is about as much compiled code.
+/// Maximum length of an expression, in bytes. PCRE2's own limit is about that much compiled code.
 pub(crate) const PATTERN_LEN_MAX: usize = 64 << 10;
 
-/// Maximum size of what was compiled at any time, in bytes, while a call runs.
+/// Maximum total size of compiled expressions at any time, in bytes, while a call runs.
 pub(super) const BYTES_MAX: usize = 64 << 20;
 
 unsafe extern "C" {
@@ -29,10 +29,10 @@ pub(crate) fn run_address() -> *mut c_void {
     tokaido_regex_run as *mut c_void
 }
 
-/// Ends the match that the signal has interrupted, if there is one; then it does not return.
+/// Ends the match that the signal interrupted, if there is one; it does not return then.
 ///
 /// # Safety
-/// Only from the handler of `signal`, as the last thing that it does.
+/// Only from the handler of `signal`, as the last thing it does.
 pub(crate) unsafe fn stop_from_handler(signal: i32) {
     // SAFETY: promised by the caller.
     unsafe { tokaido_regex_stop(signal) };
@@ -48,7 +48,7 @@ type Run = unsafe extern "C" fn(
     *mut pcre::pcre2_match_context_8,
 ) -> i32;
 
-/// What a match needs, at an address that stays. The same layout as in `c/stoppable.c`.
+/// What a match needs, at a fixed address. The same layout as in `c/stoppable.c`.
 #[repr(C)]
 pub(crate) struct Runnable {
     pub(super) run: Run,
@@ -58,7 +58,7 @@ pub(crate) struct Runnable {
     pub(super) offsets: *const usize,
 }
 
-/// Why an expression cannot be used, in the words of nginx-lua.
+/// Why an expression cannot be used, as nginx-lua words it.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CompileError {
     #[error("unknown flag \"{flag}\" (flags \"{flags}\")")]
@@ -75,7 +75,7 @@ pub(crate) enum CompileError {
     TooMany,
 }
 
-/// What `$` stands for, unless it stands for the ends of lines.
+/// What `$` matches, unless it matches the ends of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dollar {
     /// The end of the text, or a line feed before it.
@@ -99,18 +99,18 @@ impl Options {
                 b'a' => pcre::PCRE2_ANCHORED,
                 b'd' => {
                     options.is_dfa = true;
-                    // At each part of the expression it is asked whether to stop.
+                    // A callout at each part of the expression asks whether to stop.
                     pcre::PCRE2_AUTO_CALLOUT
                 }
                 b'D' => pcre::PCRE2_DUPNAMES,
                 b'i' => pcre::PCRE2_CASELESS,
-                // Every expression is compiled to machine code, and kept.
+                // Every expression is compiled to machine code and kept anyway.
                 b'j' | b'o' => 0,
                 b'J' => pcre::PCRE2_ALT_BSUX | pcre::PCRE2_MATCH_UNSET_BACKREF,
                 b'm' => pcre::PCRE2_MULTILINE,
                 b's' => pcre::PCRE2_DOTALL,
                 b'u' => pcre::PCRE2_UTF,
-                // What is not valid then matches nothing, and is no danger.
+                // An invalid part of the text then matches nothing, and is harmless.
                 b'U' => pcre::PCRE2_UTF | pcre::PCRE2_MATCH_INVALID_UTF,
                 b'x' => pcre::PCRE2_EXTENDED,
                 _ => {
@@ -120,7 +120,7 @@ impl Options {
             };
         }
         if options.is_dfa {
-            // A DFA does not do that; it refuses a text that is not valid.
+            // A DFA does not support that; it refuses an invalid text.
             options.bits &= !pcre::PCRE2_MATCH_INVALID_UTF;
         }
         Ok(options)
@@ -132,14 +132,14 @@ pub(crate) struct Compiled {
     pub(super) runnable: Runnable,
     /// In bytes: code, machine code and the room for a match.
     pub(crate) size: usize,
-    /// How many groups it has, without the whole.
+    /// How many groups it has, not counting the whole match.
     pub(crate) groups: u32,
     pub(super) is_dfa: bool,
 }
 
 impl Drop for Compiled {
     fn drop(&mut self) {
-        // SAFETY: both were made by `compile`, and Lua uses them no more.
+        // SAFETY: both were made by `compile`, and Lua no longer uses them.
         unsafe {
             pcre::pcre2_match_data_free_8(self.runnable.data);
             pcre::pcre2_code_free_8(self.runnable.code.cast_mut());
@@ -148,7 +148,7 @@ impl Drop for Compiled {
 }
 
 impl Compiled {
-    /// Compiles an expression. In a box, since Lua is told its address.
+    /// Compiles an expression. Boxed, since Lua is given its address.
     pub(crate) fn new(
         pattern: &[u8],
         flags: &[u8],
@@ -162,9 +162,9 @@ impl Compiled {
             options.bits |= pcre::PCRE2_DOLLAR_ENDONLY;
         }
         let code = compile_code(pattern, options.bits)?;
-        // SAFETY: the code is a valid one; what is made of it is freed with it, by `drop`.
+        // SAFETY: the code is valid; what is made from it is freed with it, by `drop`.
         let mut compiled = unsafe {
-            // An expression may itself begin with (*UTF). Machine code alone trusts its text to be valid.
+            // An expression may itself begin with (*UTF). Bare machine code trusts its text to be valid.
             let bits: u32 = info(code, pcre::PCRE2_INFO_ALLOPTIONS);
             let utf = bits & (pcre::PCRE2_UTF | pcre::PCRE2_MATCH_INVALID_UTF);
             let run = match utf == pcre::PCRE2_UTF && !options.is_dfa {
@@ -180,11 +180,11 @@ impl Compiled {
         if compiled.runnable.data.is_null() {
             return Err(CompileError::NoMachineCode { code: pcre::PCRE2_ERROR_NOMEMORY });
         }
-        // SAFETY: the data is valid, and stays where it is.
+        // SAFETY: the data is valid, and does not move.
         let offsets = unsafe { pcre::pcre2_get_ovector_pointer_8(compiled.runnable.data) };
         compiled.runnable.offsets = offsets.cast_const();
         if !options.is_dfa {
-            // SAFETY: the code is a valid one, and nobody else uses it.
+            // SAFETY: the code is valid, and nothing else uses it.
             let made = unsafe { pcre::pcre2_jit_compile_8(code, pcre::PCRE2_JIT_COMPLETE) };
             if made != 0 {
                 return Err(CompileError::NoMachineCode { code: made });
@@ -208,14 +208,14 @@ impl Compiled {
         ptr::from_ref(&self.runnable).cast()
     }
 
-    /// Where PCRE2 writes the offsets of the groups.
+    /// The address where PCRE2 writes the offsets of the groups.
     pub(crate) fn offsets(&self) -> *const u8 {
         self.runnable.offsets.cast()
     }
 
-    /// The names of groups with their numbers, in the order of the names.
+    /// The numbers and names of the named groups, in the order of the names.
     pub(crate) fn names(&self) -> Vec<(u32, Vec<u8>)> {
-        // SAFETY: the table belongs to the code, has so many entries of such a size, and each is the number
+        // SAFETY: the table belongs to the code, and has this many entries of this size; each is the number
         // in two bytes and a name that ends with a zero.
         unsafe {
             let code = self.runnable.code;
@@ -237,10 +237,10 @@ impl Compiled {
     }
 }
 
-/// A number that PCRE2 tells of an expression.
+/// A number that PCRE2 gives about an expression.
 ///
 /// # Safety
-/// The number must be a `T`.
+/// The number must be of type `T`.
 unsafe fn info<T: Default>(code: *const pcre::pcre2_code_8, what: u32) -> T {
     let mut told = T::default();
     // SAFETY: promised by the caller.
@@ -250,14 +250,14 @@ unsafe fn info<T: Default>(code: *const pcre::pcre2_code_8, what: u32) -> T {
 
 unsafe fn info_pointer(code: *const pcre::pcre2_code_8, what: u32) -> *const u8 {
     let mut told: *const u8 = ptr::null();
-    // SAFETY: what is asked for is a pointer.
+    // SAFETY: the requested value is a pointer.
     unsafe { pcre::pcre2_pattern_info_8(code, what, (&raw mut told).cast()) };
     told
 }
 
 fn compile_code(pattern: &[u8], bits: u32) -> Result<*mut pcre::pcre2_code_8, CompileError> {
     let (mut error, mut place) = (0, 0);
-    // SAFETY: pointer and length belong together, and the rest is written to.
+    // SAFETY: pointer and length match, and the rest is written to.
     let code = unsafe {
         pcre::pcre2_compile_8(
             pattern.as_ptr(),
@@ -280,16 +280,16 @@ fn compile_code(pattern: &[u8], bits: u32) -> Result<*mut pcre::pcre2_code_8, Co
 }
 
 fn message_of(error: i32) -> String {
-    /// The longest message of PCRE2 is shorter.
+    /// PCRE2's longest message is shorter.
     const MESSAGE_LEN_MAX: usize = 256;
     let mut message = [0u8; MESSAGE_LEN_MAX];
-    // SAFETY: the buffer is as long as is said.
+    // SAFETY: the buffer has the given length.
     let len =
         unsafe { pcre::pcre2_get_error_message_8(error, message.as_mut_ptr(), message.len()) };
     String::from_utf8_lossy(&message[..usize::try_from(len).unwrap_or(0)]).into_owned()
 }
 
-/// What a match gives that the watchdog has stopped; `c/stoppable.c` has the same.
+/// The result of a match that the watchdog stopped; `c/stoppable.c` has the same.
 pub(crate) const STOPPED: i32 = -1000;
 
 #[cfg(test)]
@@ -302,7 +302,7 @@ mod tests {
 
     fn found(pattern: &str, flags: &str, subject: &str) -> Option<(usize, usize)> {
         let compiled = compiled(pattern.as_bytes(), flags.as_bytes()).unwrap();
-        // SAFETY: the expression and the text are there, and the offsets have been written.
+        // SAFETY: the expression and the text exist, and the offsets have been written.
         unsafe {
             let regex = compiled.address().cast();
             let found = tokaido_regex_run(regex, subject.as_ptr(), subject.len(), 0);
@@ -347,7 +347,7 @@ mod tests {
     fn a_match_lies_in_the_text_and_behind_the_start() {
         let run = |pattern: &[u8], subject: &[u8], start| {
             let compiled = compiled(pattern, b"").unwrap();
-            // SAFETY: the expression and the text are there.
+            // SAFETY: the expression and the text exist.
             unsafe {
                 tokaido_regex_run(compiled.address().cast(), subject.as_ptr(), subject.len(), start)
             }

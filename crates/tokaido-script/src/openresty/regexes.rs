@@ -1,5 +1,5 @@
-//! The regular expressions of one VM, and the matches that are not `tokaido_regex_run` alone. None is freed while
-//! Lua runs, so whatever address Lua has is one of an expression that is there.
+//! The regular expressions of one VM, and the matches that need more than `tokaido_regex_run`. None is freed
+//! while Lua runs, so every address that Lua has is that of a live expression.
 
 use std::{ffi::c_void, ptr};
 
@@ -9,35 +9,35 @@ use super::regex::{
     BYTES_MAX, CompileError, Compiled, Dollar, Runnable, STOPPED, tokaido_regex_run,
 };
 
-/// Maximum size of the stack of a match whose recursion has outgrown the 32 KiB that each has at first,
-/// in bytes, unless a script asks for another one.
+/// Maximum size in bytes of the stack of a match whose recursion has outgrown the 32 KiB that each has
+/// at first, unless a script asks for another size.
 pub(crate) const STACK_BYTES: usize = 1 << 20;
 
-/// Maximum that a script may ask for.
+/// The most that a script may ask for.
 pub(crate) const STACK_BYTES_MAX: usize = 16 << 20;
 
 const STACK_BYTES_FIRST: usize = 32 << 10;
 
-/// So many expressions, and bytes of what was compiled, are kept from one call to the next; one more, and all of
+/// How many expressions, and bytes of compiled code, are kept from one call to the next. With one more, all of
 /// them are freed then.
 const KEPT_COUNT_MAX: usize = 1024;
 
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
-/// Numbers that a DFA notes its states in, at first.
+/// The initial number of integers in which a DFA records its states.
 const DFA_WORKSPACE_LEN: usize = 4096;
 
-/// Maximum memory in which a DFA notes its states then, in KiB.
+/// Maximum memory in which a DFA then records its states, in KiB.
 const DFA_HEAP_KIB_MAX: u32 = 16 << 10;
 
-/// Maximum number of parts of an expression that a DFA is in, one within the other. Each takes some of the stack.
+/// Maximum nesting of parts of an expression that a DFA is in. Each level takes some stack.
 const DFA_DEPTH_MAX: u32 = 500;
 
 /// Maximum length of a text for a DFA, in bytes.
 const DFA_SUBJECT_LEN_MAX: usize = 1 << 20;
 
 unsafe extern "C" {
-    /// Of PCRE2; its bindings leave it out.
+    /// A function of PCRE2 that its bindings leave out.
     fn pcre2_set_callout_8(
         context: *mut pcre::pcre2_match_context_8,
         callout: unsafe extern "C" fn(*mut c_void, *mut c_void) -> i32,
@@ -45,7 +45,7 @@ unsafe extern "C" {
     ) -> i32;
 }
 
-/// The stack of a match that needs more than is common.
+/// The stack of a match that needs more than usual.
 struct Stack {
     stack: *mut pcre::pcre2_jit_stack_8,
     context: *mut pcre::pcre2_match_context_8,
@@ -54,7 +54,7 @@ struct Stack {
 
 impl Stack {
     fn new(bytes_max: usize) -> Option<Self> {
-        // SAFETY: what cannot be made is null, and then nothing is done with it; `drop` frees both.
+        // SAFETY: whatever cannot be made is null, and is then not used; `drop` frees both.
         unsafe {
             let first = STACK_BYTES_FIRST.min(bytes_max);
             let stack = pcre::pcre2_jit_stack_create_8(first, bytes_max, ptr::null_mut());
@@ -71,7 +71,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: both were made by `new`, and both take null.
+        // SAFETY: both were made by `new`, and both functions accept null.
         unsafe {
             pcre::pcre2_match_context_free_8(self.context);
             pcre::pcre2_jit_stack_free_8(self.stack);
@@ -79,11 +79,11 @@ impl Drop for Stack {
     }
 }
 
-/// The expressions of one VM, by the numbers that Lua has of them, and what rare matches need.
+/// The expressions of one VM, by the numbers that Lua knows them by, and what rare matches need.
 pub(crate) struct Regexes {
     #[expect(clippy::vec_box, reason = "Lua has their addresses, which stay when more come")]
     compiled: Vec<Box<Compiled>>,
-    /// The size of all of them.
+    /// Their total size.
     bytes: usize,
     stack: Option<Stack>,
     stack_bytes_max: usize,
@@ -115,8 +115,8 @@ impl Regexes {
         Ok((number, &self.compiled[number]))
     }
 
-    /// Frees all if there are too many; tells whether it did so, and numbers and addresses are no longer good.
-    /// Only while no Lua code runs.
+    /// Frees all expressions if there are too many; tells whether it did, which makes numbers and addresses
+    /// invalid. Only while no Lua code runs.
     pub(crate) fn free_if_many(&mut self) -> bool {
         let is_due = self.compiled.len() > KEPT_COUNT_MAX || self.bytes > KEPT_BYTES_MAX;
         if is_due {
@@ -126,7 +126,7 @@ impl Regexes {
         is_due
     }
 
-    /// From here on matches may have so much stack.
+    /// Sets how much stack matches may use from here on.
     pub(crate) fn set_stack(&mut self, bytes_max: usize) {
         self.stack_bytes_max = bytes_max.clamp(STACK_BYTES_FIRST, STACK_BYTES_MAX);
     }
@@ -135,14 +135,14 @@ impl Regexes {
         self.compiled.get(number).map(AsRef::as_ref)
     }
 
-    /// Matches once more what has run out of stack. As `tokaido_regex_run`; `None` if there is no memory.
+    /// Retries a match that ran out of stack. As `tokaido_regex_run`; `None` if there is no memory.
     pub(crate) fn run_deep(&mut self, number: usize, subject: &[u8], start: usize) -> Option<i32> {
-        // A stack that a stopped match has left in an unknown state was not put back.
+        // A stack that a stopped match left in an unknown state was not kept.
         let kept = self.stack.take().filter(|stack| stack.bytes_max == self.stack_bytes_max);
         let stack = kept.or_else(|| Stack::new(self.stack_bytes_max))?;
         let compiled = self.get(number).filter(|_| start <= subject.len())?;
         let runnable = Runnable { context: stack.context, ..compiled.runnable };
-        // SAFETY: the expression is there; start and length are those of the subject.
+        // SAFETY: the expression exists; start and length are those of the subject.
         let found = unsafe {
             tokaido_regex_run(&raw const runnable, subject.as_ptr(), subject.len(), start)
         };
@@ -150,8 +150,8 @@ impl Regexes {
         Some(found)
     }
 
-    /// Matches by a DFA: the longest match, without groups. As `tokaido_regex_run`. `is_stopping` is
-    /// asked at each part of the expression that is tried.
+    /// Matches with a DFA: the longest match, without groups. As `tokaido_regex_run`. `is_stopping` is
+    /// called at each part of the expression that is tried.
     pub(crate) fn run_dfa(
         &mut self,
         number: usize,
@@ -170,7 +170,7 @@ impl Regexes {
         };
         let Runnable { code, data, .. } = compiled.runnable;
         let mut is_stopping = is_stopping;
-        // SAFETY: all is valid for as long as it is used; the context is freed at once.
+        // SAFETY: everything is valid for as long as it is used; the context is freed at once.
         let found = unsafe {
             let context = pcre::pcre2_match_context_create_8(ptr::null_mut());
             if context.is_null() {
@@ -193,14 +193,14 @@ impl Regexes {
             pcre::pcre2_match_context_free_8(context);
             found
         };
-        // There was no room for the shorter ones.
+        // There was no room for the shorter matches.
         Ok(if found == 0 { 1 } else { found })
     }
 }
 
-/// What PCRE2 calls at each part of an expression; what is not 0 ends the match.
+/// Called by PCRE2 at each part of an expression; a result other than 0 ends the match.
 unsafe extern "C" fn stop_dfa(_block: *mut c_void, is_stopping: *mut c_void) -> i32 {
-    // SAFETY: `run_dfa` has given this address, and waits for the match to end.
+    // SAFETY: `run_dfa` has passed this address, and waits for the match to end.
     let is_stopping = unsafe { *is_stopping.cast::<fn() -> bool>() };
     if is_stopping() { STOPPED } else { 0 }
 }
@@ -217,7 +217,7 @@ mod tests {
         let (number, compiled) = regexes.compile(b"(?:a|b|(c))*$", b"", PLAIN).unwrap();
         let subject = b"ab".repeat(2_000);
         let regex = compiled.address().cast();
-        // SAFETY: the expression and the text are there.
+        // SAFETY: the expression and the text exist.
         let first = unsafe { tokaido_regex_run(regex, subject.as_ptr(), subject.len(), 0) };
         assert_eq!(first, pcre::PCRE2_ERROR_JIT_STACKLIMIT);
         assert_eq!(regexes.run_deep(number, &subject, 0), Some(1));
@@ -262,7 +262,7 @@ mod tests {
         let found = regexes.run_dfa(number, &deep, 0, || false);
         assert_eq!(found, Ok(pcre::PCRE2_ERROR_DEPTHLIMIT));
         assert_eq!(regexes.run_dfa(number, b"aaabbb", 0, || false), Ok(1));
-        // Looks ahead over the rest of the text at each of its places.
+        // Looks ahead over the rest of the text at each position.
         let (number, _) = regexes.compile(b"^(?:(?!.*[xyz])a)*", b"d", PLAIN).unwrap();
         let long = b"a".repeat(1_000_000);
         thread_local!(static LOOKS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });

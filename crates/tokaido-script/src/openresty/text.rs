@@ -1,10 +1,10 @@
-//! Encodings of text as nginx-lua has them: URIs, base64, SQL strings.
+//! Text encodings as in nginx-lua: URIs, base64, SQL strings.
 
 use tokaido_wire::base64;
 
 use crate::percent;
 
-/// What `ngx.escape_uri` leaves as it is, by its second argument.
+/// Escapes like `ngx.escape_uri`, whose second argument selects the characters left as they are.
 pub(crate) fn escape_uri(text: &[u8], kind: i32, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in text {
@@ -23,24 +23,24 @@ pub(crate) fn escape_uri(text: &[u8], kind: i32, out: &mut Vec<u8>) {
 fn stays(byte: u8, kind: i32) -> bool {
     let is_visible = byte.is_ascii_graphic();
     match kind {
-        // A path, the arguments behind it, a part of either.
+        // A path, the arguments after it, a part of either.
         0 => is_visible && !b"#%?".contains(&byte),
         1 => is_visible && !b"#%?+".contains(&byte),
         2 => byte.is_ascii_alphanumeric() || b"!'()*-._~".contains(&byte),
-        // An attribute of HTML, one of a refresh.
+        // An HTML attribute, one of a refresh.
         3 => is_visible && !b"\"#%'".contains(&byte),
         4 => is_visible && !b"\"'".contains(&byte),
-        // A key of memcached, a header of mail.
+        // A memcached key, a mail header.
         _ => byte > b' ' && byte != b'%',
     }
 }
 
-/// Takes `%41` for a character, and a plus for a space. What is no such thing stays.
+/// Decodes `%41` to a character, and a plus to a space. Invalid escapes stay as they are.
 pub(crate) fn unescape_uri(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&percent::unescape(text, true).0);
 }
 
-/// The two characters beside letters and digits, and whether the end is filled up.
+/// A base64 alphabet: its two characters besides letters and digits, and whether it is padded.
 #[derive(Clone, Copy)]
 pub(crate) struct Base64 {
     pub(crate) is_url: bool,
@@ -67,7 +67,7 @@ impl Base64 {
         }));
     }
 
-    /// Reads up to the first `=`; false if there is something else in it, or a digit too many.
+    /// Decodes up to the first `=`; false if there is any other character, or one digit too many.
     pub(crate) fn decode(self, text: &[u8], out: &mut Vec<u8>) -> bool {
         let end = text.iter().position(|&byte| byte == b'=').unwrap_or(text.len());
         if end % 4 == 1 {
@@ -91,7 +91,7 @@ impl Base64 {
     }
 }
 
-/// A string of SQL as MySQL reads it, with its quotes.
+/// A quoted SQL string as MySQL reads it.
 pub(crate) fn quote_sql(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'\'');
     for &byte in text {

@@ -15,8 +15,8 @@ use crate::{
     limits, watchdog,
 };
 
-/// Counts the values that are made outside of Lua, where neither its limit of memory nor that of time is
-/// looked at.
+/// Counts the values that are made outside Lua, where neither its memory limit nor its time limit is
+/// checked.
 #[derive(Default)]
 pub(super) struct Tally(usize);
 
@@ -33,11 +33,11 @@ impl Tally {
     }
 }
 
-/// Gets the arguments, and the maximum length of what is made.
+/// Gets the arguments, and the maximum length of the result.
 type Run = fn(&[Value], usize) -> Result<Value, String>;
 
-/// A codec: its name, what it does, whether functions and other things without a value count as nil
-/// in its arguments, and whether nil in a table of its result is `cjson.null`.
+/// A codec: its name, its function, whether functions and other values that cannot be converted count
+/// as nil in its arguments, and whether nil in a table of its result is `cjson.null`.
 pub(crate) struct Codec {
     pub(crate) name: &'static str,
     run: Run,
@@ -51,7 +51,7 @@ impl Codec {
     }
 }
 
-/// Every codec; Lua calls them by their place.
+/// Every codec; Lua calls them by index.
 pub(crate) static CODECS: [Codec; 7] = [
     Codec { is_lenient: false, ..Codec::new("json_encode", json_encode) },
     Codec { has_null: true, ..Codec::new("json_decode", json_decode) },
@@ -64,7 +64,7 @@ pub(crate) static CODECS: [Codec; 7] = [
     }),
 ];
 
-/// The argument at `place`, which Lua has checked, as a number without a sign.
+/// The argument at `place`, which Lua has checked, as an unsigned number.
 fn count(arguments: &[Value], place: usize) -> u64 {
     number::number_of(arguments.get(place)).unwrap_or(0.0) as u64
 }
@@ -113,7 +113,7 @@ fn message_pack_pack(arguments: &[Value], _: usize) -> Result<Value, String> {
     Ok(Value::String(out))
 }
 
-/// `(text, offset, limit)` → an array of the values' number, where the next begins, and the values.
+/// `(text, offset, limit)` → an array of the number of values, where the next begins, and the values.
 fn message_pack_unpack(arguments: &[Value], _: usize) -> Result<Value, String> {
     let (offset, limit) = (count(arguments, 1) as usize, count(arguments, 2) as usize);
     let (values, at) = message_pack::unpack(text(arguments, 0), offset, limit)?;
@@ -124,10 +124,10 @@ fn message_pack_unpack(arguments: &[Value], _: usize) -> Result<Value, String> {
 /// `codec(context, place, …)` → true and the result, or false and a message.
 ///
 /// # Safety
-/// To be called from Lua with the VM's context and the place of a codec.
+/// To be called from Lua with the VM's context and the index of a codec.
 pub(crate) unsafe extern "C-unwind" fn lua_codec(state: *mut ffi::lua_State) -> c_int {
-    // SAFETY: the prelude passes the context. What is pushed is owned by the context, so a raise
-    // leaks nothing, and nothing raises before that.
+    // SAFETY: the prelude passes the context. The context owns what is pushed, so a raise leaks
+    // nothing, and nothing raises before that.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         let codec = &CODECS[ffi::lua_tointeger(state, 2) as usize % CODECS.len()];
@@ -144,7 +144,7 @@ pub(crate) unsafe extern "C-unwind" fn lua_codec(state: *mut ffi::lua_State) -> 
     }
 }
 
-/// Runs a codec on what stands on the stack above its place. Raises nothing.
+/// Runs a codec on what is on the stack above its index. Never raises.
 unsafe fn run(
     state: *mut ffi::lua_State,
     context: &Context,

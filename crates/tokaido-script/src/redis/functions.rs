@@ -1,4 +1,4 @@
-//! The virtual machine of libraries of functions: what FUNCTION LOAD takes, and FCALL calls.
+//! The virtual machine for libraries of functions, which FUNCTION LOAD loads and FCALL calls.
 
 use std::{collections::HashMap, ffi::c_int, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
 /// What Lua calls a library in its messages.
 const CHUNK_NAME: &str = "user_function";
 
-/// What a function says of itself, by the names that Redis has for it.
+/// A function's flags, by the names that Redis has for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionFlags(u8);
 
@@ -21,7 +21,7 @@ impl FunctionFlags {
     const NAMES: [&'static str; 5] =
         ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
 
-    /// The flags of a byte, as [`bits`](Self::bits) gave it.
+    /// The flags from a byte that [`bits`](Self::bits) gave.
     #[must_use]
     pub fn from_bits(bits: u8) -> Self {
         Self(bits & ((1 << Self::NAMES.len()) - 1))
@@ -39,21 +39,21 @@ impl FunctionFlags {
         self.0 & 1 != 0
     }
 
-    /// The names of those that are set.
+    /// The names of the flags that are set.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         let is_set = move |place: usize| self.0 & 1 << place != 0;
         Self::NAMES.into_iter().enumerate().filter(move |(place, _)| is_set(*place)).map(|(_, n)| n)
     }
 }
 
-/// A function as its library has registered it.
+/// A function as its library registered it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisteredFunction {
     /// Its name: letters, digits and underscores.
     pub name: String,
-    /// What its author says of it.
+    /// Its author's description.
     pub description: Option<Vec<u8>>,
-    /// What it says of itself.
+    /// Its flags.
     pub flags: FunctionFlags,
 }
 
@@ -61,13 +61,13 @@ pub struct RegisteredFunction {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LibraryError {
-    /// It is no Lua.
+    /// It is not valid Lua.
     #[error("Error compiling function: {0}")]
     Compile(String),
-    /// Running it has failed; the message begins with a code.
+    /// Running it failed; the message begins with a code.
     #[error("Error registering functions: {0}")]
     Register(String),
-    /// It has registered nothing.
+    /// It registered nothing.
     #[error("No functions registered")]
     Empty,
 }
@@ -87,36 +87,36 @@ pub struct FunctionCall<'c> {
 
 /// A Lua virtual machine for libraries of functions. It belongs to one thread.
 ///
-/// Libraries are code that clients send, and find what scripts of a [`RedisVm`](crate::RedisVm) find, under the same
-/// limits. While a library is loaded it finds `redis` alone, and of that what registers functions and writes
-/// to the log. What a library keeps in its local variables stays as long as the library does.
+/// Libraries are code that clients send. They find what scripts of a [`RedisVm`](crate::RedisVm) find, under the
+/// same limits. While a library is loaded it finds only `redis`, and of that only what registers functions and
+/// writes to the log. A library's local variables stay as long as the library does.
 pub struct FunctionVm {
     state: LuaState,
     limits: Limits,
     interrupt: Interrupt,
     version: (u8, u8, u8),
-    /// Of each library that is loaded, the functions.
+    /// The functions of each loaded library.
     libraries: HashMap<Box<str>, HashMap<Box<str>, Known>>,
-    /// The line of the last function that was called, as Lua has been told.
+    /// The line of the last function called, as Lua was told.
     line: Option<usize>,
 }
 
-/// A function of a library that is loaded.
+/// A function of a loaded library.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     reference: c_int,
-    /// The line that all of it stands on.
+    /// The line that contains the whole function, if there is one.
     line: Option<usize>,
 }
 
 impl FunctionVm {
-    /// Maximum time that loading a library takes.
+    /// Maximum time that loading a library may take.
     pub const LOAD_TIME_MAX: Duration = Duration::from_millis(500);
 
-    /// Maximum length of the names and descriptions of a library's functions together, in bytes.
+    /// Maximum total length of the names and descriptions of a library's functions, in bytes.
     pub const TEXT_LEN_MAX: usize = 1 << 20;
 
-    /// Starts a VM. Functions are told that the server is of that version of Redis.
+    /// Starts a VM. Functions are told that the server has that version of Redis.
     ///
     /// # Errors
     /// If LuaJIT cannot start.
@@ -138,7 +138,7 @@ impl FunctionVm {
         self.libraries.contains_key(library)
     }
 
-    /// Forgets the libraries whose ids `keep` does not want.
+    /// Drops the libraries whose ids `keep` rejects.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         let state = &self.state;
         self.libraries.retain(|id, functions| {
@@ -151,7 +151,7 @@ impl FunctionVm {
     }
 
     /// Loads a library under an id that no other text has, and gives its functions in the order in which it
-    /// has registered them. `code` may begin with a line `#!…`, which counts in messages.
+    /// registered them. `code` may begin with a line `#!…`, which counts in messages.
     ///
     /// # Errors
     /// See [`LibraryError`].
@@ -212,7 +212,7 @@ impl FunctionVm {
         })
     }
 
-    /// Runs the code of a library; gives the list of what it has registered. There is no transaction in it.
+    /// Runs a library's code; gives the list of what it registered. It runs without a transaction.
     fn run(&mut self, chunk: c_int) -> Result<Table, Failure> {
         let raised = |error: mlua::Error| Failure::Raised {
             message: format!("ERR {error}"),
@@ -230,7 +230,7 @@ impl FunctionVm {
         run.map(|()| registered)
     }
 
-    /// What loading failed for, in the words of Redis.
+    /// Why loading failed, as Redis words it.
     fn message(&self, failure: Failure) -> String {
         match failure {
             Failure::Raised { message, .. } | Failure::Refused { message, .. } => message,
@@ -245,7 +245,7 @@ impl FunctionVm {
         }
     }
 
-    /// Takes over what was registered.
+    /// Keeps what was registered.
     fn keep(&self, registered: &Table) -> mlua::Result<Vec<(RegisteredFunction, Known)>> {
         let mut functions = Vec::new();
         for entry in registered.sequence_values::<Table>() {
@@ -269,12 +269,12 @@ impl FunctionVm {
         Ok(functions)
     }
 
-    /// Calls a function of a library that is [loaded](Self::load) in a transaction, and gives its first
-    /// result: what has no form outside of Lua is nil. On `Err` the transaction must be rolled back, as after
+    /// Calls a function of a [loaded](Self::load) library in a transaction, and gives its first result; a
+    /// result that cannot be converted is nil. On `Err` the transaction must be rolled back, as after
     /// [`RedisVm::call`](crate::RedisVm::call).
     ///
     /// # Errors
-    /// See [`CallError`]; [`CallError::Raised`] has the message as clients of Redis get it.
+    /// See [`CallError`]; [`CallError::Raised`] has the message as Redis clients get it.
     pub fn call(&mut self, call: FunctionCall<'_>, scope: Scope<'_>) -> Result<Value, CallError> {
         let FunctionCall { library, name, keys, arguments } = call;
         let function = self.libraries.get(library).and_then(|functions| functions.get(name));
@@ -302,7 +302,7 @@ impl FunctionVm {
         }
     }
 
-    /// Tells Lua the line that all of a function stands on, if it is one.
+    /// Tells Lua the line that contains a whole function, if there is one.
     fn tell_line(&mut self, line: Option<usize>) {
         if line == self.line {
             return;
@@ -321,8 +321,8 @@ impl FunctionVm {
         call_error(failure, (name, CHUNK_NAME, self.line), "the function's result", &self.limits)
     }
 
-    /// After it was refused memory a VM may be in a state that nobody tested. Libraries are loaded again when
-    /// they are asked for.
+    /// Replaces the state. After a refused allocation it may be in an untested condition. Libraries are loaded
+    /// again when they are needed.
     fn replace_state(&mut self) {
         match start(&Dialect::REDIS_FUNCTIONS, self.limits, &self.interrupt, self.version) {
             Ok(state) => {

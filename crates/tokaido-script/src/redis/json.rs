@@ -1,4 +1,4 @@
-//! `cjson.encode`: JSON in the words of lua-cjson, which Redis's scripts have.
+//! `cjson.encode`: JSON as lua-cjson writes it for Redis scripts.
 
 use super::number::{format_general, type_name};
 use crate::{Value, convert::VALUES_PER_LOOK, watchdog};
@@ -7,7 +7,7 @@ use crate::{Value, convert::VALUES_PER_LOOK, watchdog};
 pub(super) struct Options {
     /// Whether a sparse array becomes an object instead of an error.
     pub(super) sparse_converts: bool,
-    /// An array is sparse if its length is more than so many times its elements; 0: never.
+    /// An array is sparse if its length is more than this many times its element count; 0: never.
     pub(super) sparse_ratio: u64,
     /// No array up to this length is sparse.
     pub(super) sparse_safe: u64,
@@ -18,7 +18,7 @@ pub(super) struct Options {
     pub(super) invalid_numbers: InvalidNumbers,
 }
 
-/// What becomes of NaN and infinity, which JSON does not have.
+/// How NaN and infinity are handled, which JSON does not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum InvalidNumbers {
     Refused,
@@ -100,7 +100,7 @@ fn encode_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// The length of a table whose keys are all integers from 1 up, with holes; `None` for an object.
+/// The length of a table whose keys are all integers from 1 up, maybe with holes; else `None`.
 fn array_len(entries: &[(Value, Value)], options: &Options) -> Result<Option<u64>, String> {
     let place = |(key, _): &(Value, Value)| match key {
         Value::Integer(place) => u64::try_from(*place).ok().filter(|&place| place > 0),
@@ -121,7 +121,7 @@ fn array_len(entries: &[(Value, Value)], options: &Options) -> Result<Option<u64
     Ok(Some(len))
 }
 
-/// The elements of such a table, whose entries are sorted.
+/// The elements of such a table, whose entries are sorted, holes included.
 fn with_holes(entries: &[(Value, Value)], len: u64) -> impl Iterator<Item = &Value> {
     let mut entries = entries.iter().peekable();
     (1..=len).map(move |place| {
@@ -137,7 +137,7 @@ fn encode_array<'v>(
     out: &mut Vec<u8>,
 ) -> Result<(), String> {
     for (place, item) in items.enumerate() {
-        // Holes are written, too, and nobody has counted them.
+        // Holes are written, too, and were not counted before.
         if place.is_multiple_of(VALUES_PER_LOOK) && watchdog::is_stopping() {
             return Err("Cannot serialise, the time limit is over".to_owned());
         }

@@ -1,4 +1,4 @@
-//! `cjson.decode`: JSON as lua-cjson reads it, with its messages, and its liberties with numbers.
+//! `cjson.decode`: JSON as lua-cjson reads it, with its messages and its leniency about numbers.
 
 use std::ffi::CString;
 
@@ -8,7 +8,7 @@ use crate::{Value, convert};
 /// What `cjson.decode_…` has set.
 pub(super) struct Options {
     pub(super) depth_max: usize,
-    /// Whether hexadecimal numbers, NaN and infinity are taken.
+    /// Whether hexadecimal numbers, NaN and infinity are accepted.
     pub(super) invalid_numbers: bool,
 }
 
@@ -48,7 +48,7 @@ impl Token {
 }
 
 struct Parser<'o> {
-    /// The text up to its first zero, which ends it.
+    /// The text up to its first zero byte, which ends it.
     text: CString,
     at: usize,
     /// Where the last token begins.
@@ -109,7 +109,7 @@ impl Parser<'_> {
         single
     }
 
-    /// A number, or one of the words of JSON.
+    /// A number, or one of JSON's words.
     fn word(&mut self, first: u8) -> Token {
         let is_number = first == b'-' || first.is_ascii_digit();
         if is_number && !self.options.invalid_numbers && self.is_invalid_number() {
@@ -135,7 +135,7 @@ impl Parser<'_> {
         Token::Error("invalid token")
     }
 
-    /// Whether a number begins here that C knows and JSON does not.
+    /// Whether a number begins here that C accepts and JSON does not.
     fn is_invalid_number(&self) -> bool {
         let signed = usize::from(self.byte(0) == b'-');
         let word = |word: &[u8]| {
@@ -208,7 +208,7 @@ impl Parser<'_> {
         Token::String(text)
     }
 
-    /// The character of an escape, or of two that are a pair, and their length.
+    /// The character of an escape, or of a surrogate pair of two, and their length.
     fn unicode_escape(&self) -> Option<(char, usize)> {
         let high = self.hexadecimal(2)?;
         if high & 0xf800 != 0xd800 {

@@ -34,8 +34,8 @@ pub(super) fn pack(value: &Value, nesting: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// The head of something long: in one byte, in one byte behind a code, or in two or four behind
-/// `wide` and the code after it.
+/// The head of a long value: in one byte, in one byte after a code, in two bytes after `wide`, or
+/// in four bytes after the code that follows `wide`.
 fn pack_len(len: usize, short: [Option<(u8, usize)>; 2], wide: u8, out: &mut Vec<u8>) {
     match (short, u16::try_from(len)) {
         ([Some((code, below)), _], _) if len < below => out.push(code | len as u8),
@@ -87,7 +87,7 @@ fn pack_number(number: f64, out: &mut Vec<u8>) {
 const MISSING: &str = "Missing bytes in input.";
 const BAD: &str = "Bad data format in input.";
 
-/// Reads so many values from `offset` on, and tells where the next begins.
+/// Reads up to `limit` values from `offset` on, and tells where the next one begins.
 pub(super) fn unpack(
     input: &[u8],
     offset: usize,
@@ -145,7 +145,7 @@ impl<'i> Reader<'i> {
             0xcc => integer(u8::from_be_bytes(self.bytes()?).into()),
             0xcd => integer(u16::from_be_bytes(self.bytes()?).into()),
             0xce => integer(u32::from_be_bytes(self.bytes()?).into()),
-            // Beyond 63 bits this is what lua-cmsgpack gives, too.
+            // Beyond 63 bits lua-cmsgpack gives the same.
             0xcf | 0xd3 => integer(i64::from_be_bytes(self.bytes()?)),
             0xd0 => integer(i8::from_be_bytes(self.bytes()?).into()),
             0xd1 => integer(i16::from_be_bytes(self.bytes()?).into()),

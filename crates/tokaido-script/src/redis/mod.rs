@@ -1,5 +1,5 @@
-//! Scripts that clients send, in the dialect of Redis: a virtual machine of its own, apart from that
-//! of procedures, another for libraries of functions, and the libraries `cjson`, `cmsgpack` and `struct` on values.
+//! Scripts that clients send, in Redis's dialect: a virtual machine of their own, separate from that of
+//! procedures, another for libraries of functions, and the libraries `cjson`, `cmsgpack` and `struct` on values.
 
 pub(crate) mod codecs;
 mod functions;

@@ -10,7 +10,7 @@ const TEXT_LEN_MAX: usize = 32;
 /// A number as `printf("%.*g")` writes it.
 pub(super) fn format_general(number: f64, digits: u8) -> String {
     let mut text = [0u8; TEXT_LEN_MAX];
-    // SAFETY: the buffer is as long as is said, and the format takes an int and a double.
+    // SAFETY: the buffer has the given length, and the format takes an int and a double.
     let written = unsafe {
         libc::snprintf(
             text.as_mut_ptr().cast::<c_char>(),
@@ -28,14 +28,14 @@ pub(super) fn format_general(number: f64, digits: u8) -> String {
 /// 0 if there is none.
 pub(super) fn parse_prefix(text: &CStr) -> (f64, usize) {
     let mut end = std::ptr::null_mut();
-    // SAFETY: the text ends with a zero, and `end` is set to a place in it.
+    // SAFETY: the text ends with a zero, and `end` is set to a position in it.
     unsafe {
         let number = libc::strtod(text.as_ptr(), &raw mut end);
         (number, end.offset_from(text.as_ptr()).unsigned_abs())
     }
 }
 
-/// What Lua takes for a number: one, or a text that is one.
+/// What Lua accepts as a number: a number, or a text that is one.
 pub(super) fn number_of(value: Option<&Value>) -> Option<f64> {
     match value? {
         Value::Integer(integer) => Some(*integer as f64),
@@ -52,7 +52,7 @@ pub(super) fn number_of(value: Option<&Value>) -> Option<f64> {
     }
 }
 
-/// What Lua takes for a string: one, or a number as text.
+/// What Lua accepts as a string: a string, or a number as text.
 pub(super) fn text_of(value: Option<&Value>) -> Option<Vec<u8>> {
     match value? {
         Value::String(text) => Some(text.clone()),
@@ -62,7 +62,7 @@ pub(super) fn text_of(value: Option<&Value>) -> Option<Vec<u8>> {
     }
 }
 
-/// What Lua calls the type of a value.
+/// Lua's name for the type of a value.
 pub(super) fn type_name(value: Option<&Value>) -> &'static str {
     match value {
         None => "no value",

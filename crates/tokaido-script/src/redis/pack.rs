@@ -9,7 +9,7 @@ const INTEGER_SIZE_MAX: usize = 32;
 /// What `!` aligns to without a number.
 const ALIGNMENT_DEFAULT: usize = 8;
 
-/// One letter of a format, with the size of what it stands for, and the padding before it.
+/// One letter of a format, with the size of the value and the padding before it.
 struct Item {
     letter: u8,
     size: usize,
@@ -30,8 +30,8 @@ impl<'f> Format<'f> {
         Self { letters: &letters[..end], is_big_endian: false, alignment: 1, function }
     }
 
-    /// The next item that stands for something; options on the way are taken. `at` is the place in
-    /// the data.
+    /// The next item that stands for a value; options before it are applied. `at` is the position
+    /// in the data.
     fn next(&mut self, at: usize) -> Result<Option<Item>, String> {
         while let Some((&letter, rest)) = self.letters.split_first() {
             self.letters = rest;
@@ -98,7 +98,7 @@ impl<'f> Format<'f> {
         if size == 0 || letter == b'c' {
             return 0;
         }
-        // A size that is no power of two gives what C's arithmetic gives.
+        // A size that is not a power of two gives what C's arithmetic gives.
         let size = size.min(self.alignment);
         size.wrapping_sub(at & (size - 1)) & (size - 1)
     }
@@ -111,8 +111,8 @@ impl<'f> Format<'f> {
         self.bad_argument(place, &format!("{what} expected, got {}", type_name(value)))
     }
 
-    /// The bytes in the order of the machine, which is the little end first, as the format wants
-    /// them, and back.
+    /// Converts between the machine's byte order, which is little-endian, and the one that the
+    /// format asks for.
     fn ordered<const N: usize>(&self, mut bytes: [u8; N]) -> [u8; N] {
         if self.is_big_endian {
             bytes.reverse();
@@ -173,7 +173,7 @@ pub(super) fn pack(arguments: &[Value]) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// `struct.unpack(format, data, position)`: the values, and where the data go on.
+/// `struct.unpack(format, data, position)`: the values, and where the data continues.
 pub(super) fn unpack(arguments: &[Value]) -> Result<Vec<Value>, String> {
     let letters = text_of(arguments.first());
     let mut format = Format::new(letters.as_deref().unwrap_or_default(), "unpack");
@@ -233,7 +233,7 @@ pub(super) fn unpack(arguments: &[Value]) -> Result<Vec<Value>, String> {
     Ok(values)
 }
 
-/// An integer of any size; what is beyond 64 bits is lost.
+/// An integer of any size; bits beyond 64 are lost.
 fn integer(bytes: &[u8], is_big_endian: bool, is_signed: bool) -> Value {
     let shift = |wide: u64, &byte: &u8| wide << 8 | u64::from(byte);
     let wide = match is_big_endian {

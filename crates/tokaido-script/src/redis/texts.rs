@@ -1,4 +1,4 @@
-//! Keys and arguments as Lua has them: `KEYS` and `ARGV` of scripts, what functions are called with.
+//! Keys and arguments as Lua gets them: `KEYS` and `ARGV` of scripts, the arguments of functions.
 
 use std::ffi::{CStr, c_int};
 
@@ -9,7 +9,7 @@ use crate::{bridge::texts::Texts, convert};
 /// Sets a field of the table on top of the stack to a list of texts. May raise.
 ///
 /// # Safety
-/// As [`push_texts`], with room for one value more.
+/// As [`push_texts`], with room for one more value.
 pub(crate) unsafe fn set_texts(state: *mut ffi::lua_State, name: &CStr, texts: Texts) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -21,8 +21,8 @@ pub(crate) unsafe fn set_texts(state: *mut ffi::lua_State, name: &CStr, texts: T
 /// Pushes a list of texts. May raise.
 ///
 /// # Safety
-/// `state` must be valid and run under a protected call, with room for two values, and whoever
-/// holds the texts must still do so.
+/// `state` must be valid and run under a protected call, with room for two values, and the holder of
+/// the texts must still hold them.
 pub(crate) unsafe fn push_texts(state: *mut ffi::lua_State, texts: Texts) {
     // SAFETY: the caller's promise.
     unsafe {

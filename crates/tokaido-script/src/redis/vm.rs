@@ -1,4 +1,4 @@
-//! The virtual machine of scripts that clients send.
+//! The virtual machine for scripts that clients send.
 
 use std::{collections::HashMap, ffi::c_int};
 
@@ -9,12 +9,12 @@ use crate::{
     limits::REDIS_CHUNKS_MAX, load, state::LuaState, vm::cannot_start,
 };
 
-/// A script, by the name under which it is known: the SHA-1 of its text, in hexadecimal digits.
+/// A script, by the name that it is known by: the SHA-1 of its text, in hexadecimal digits.
 #[derive(Clone, Copy, Debug)]
 pub struct RedisScript<'s> {
     /// The name.
     pub name: &'s str,
-    /// Lua, perhaps behind a line that begins with `#!`.
+    /// Lua, perhaps after a line that begins with `#!`.
     pub text: &'s [u8],
 }
 
@@ -29,10 +29,10 @@ pub struct RedisCall<'c> {
     pub arguments: &'c [&'c [u8]],
 }
 
-/// A Lua virtual machine for scripts of Redis. It belongs to one thread.
+/// A Lua virtual machine for Redis scripts. It belongs to one thread.
 ///
-/// Scripts are code that clients send: they are given nothing but allow-listed functions, see no
-/// other script, change no table that another one sees, and are bounded in time and memory.
+/// Scripts are code that clients send. They get nothing but allow-listed functions, see no other
+/// script, change no table that another one sees, and are bounded in time and memory.
 pub struct RedisVm {
     state: LuaState,
     limits: Limits,
@@ -40,7 +40,7 @@ pub struct RedisVm {
     version: (u8, u8, u8),
     /// Compiled scripts, by name.
     chunks: HashMap<Box<str>, c_int>,
-    /// Whether the last script that ran has one line, as Lua has been told.
+    /// Whether the last script that ran has one line, as Lua was told.
     has_one_line: bool,
 }
 
@@ -50,7 +50,7 @@ const WHY_NO_STORE: &str = "scripts of Redis have no store but by redis.call";
 const CHUNK_NAME: &str = "user_script";
 
 impl RedisVm {
-    /// Starts a VM. Scripts are told that the server is of that version of Redis.
+    /// Starts a VM. Scripts are told that the server has that version of Redis.
     ///
     /// # Errors
     /// If LuaJIT cannot start.
@@ -75,7 +75,7 @@ impl RedisVm {
         self.chunk(script).map(|_| ())
     }
 
-    /// Forgets what was compiled.
+    /// Drops all compiled scripts.
     pub fn forget(&mut self) {
         for (_, chunk) in self.chunks.drain() {
             self.state.drop_chunk(chunk);
@@ -106,11 +106,11 @@ impl RedisVm {
         Ok(chunk)
     }
 
-    /// Runs a script in a transaction, and gives its first result: what has no form outside of Lua is
+    /// Runs a script in a transaction, and gives its first result; a result that cannot be converted is
     /// nil. On `Err` the transaction must be rolled back.
     ///
     /// # Errors
-    /// See [`CallError`]; [`CallError::Raised`] has the message as clients of Redis get it, and what the
+    /// See [`CallError`]; [`CallError::Raised`] has the message as Redis clients get it, and what the
     /// script wrote before it may be committed nevertheless.
     pub fn call(&mut self, call: RedisCall<'_>, scope: Scope<'_>) -> Result<Value, CallError> {
         let RedisCall { script, keys, arguments } = call;
@@ -138,7 +138,7 @@ impl RedisVm {
         }
     }
 
-    /// Tells Lua whether the script has one line, on which then everything is.
+    /// Tells Lua whether the script has a single line, which then is the line of everything.
     fn tell_lines(&mut self, text: &[u8]) -> bool {
         let has_one_line = !text.trim_ascii_end().contains(&b'\n');
         if has_one_line != self.has_one_line {
@@ -164,7 +164,7 @@ impl RedisVm {
         call_error(failure, (script.name, CHUNK_NAME, line), "the script's result", &self.limits)
     }
 
-    /// After it was refused memory a VM may be in a state that nobody tested; a new one is cheap.
+    /// Replaces the state, which is cheap: after refused memory it may be in an untested condition.
     fn replace_state(&mut self) {
         match start(&Dialect::REDIS, self.limits, &self.interrupt, self.version) {
             Ok(state) => {
@@ -179,8 +179,8 @@ impl RedisVm {
     }
 }
 
-/// What the caller is told of a script or function that failed. `chunk` is what Lua calls its text, and
-/// `line` the one on which all of it stands, if it is one: Lua knows no place in a tail call.
+/// What the caller is told about a failed script or function. `chunk` is Lua's name for its text, `line`
+/// the line that contains all of it, if there is one: in a tail call Lua does not know the position.
 pub(super) fn call_error(
     failure: Failure,
     (name, chunk, line): (&str, &str, Option<usize>),

@@ -9,16 +9,16 @@ use std::{
 
 use tokaido_store::KeyIterator;
 
-/// Maximum size of the stash, in bytes, where nobody sets another one.
+/// Maximum size of the stash, in bytes, if no other is set.
 const STASH_BYTES_MAX: usize = 64 << 20;
 
-/// What a record of the stash takes beside its key and value, in bytes: about what the map needs for it.
+/// What a record of the stash takes besides its key and value, in bytes: roughly the map's overhead.
 const RECORD_BYTES: usize = 64;
 
-/// Maximum number of locks that are held at a time.
+/// Maximum number of locks held at a time.
 const LOCKS_MAX: usize = 10_000;
 
-/// Maximum length of what is locked, in bytes.
+/// Maximum length of the name of a lock, in bytes.
 const LOCK_LEN_MAX: usize = 4096;
 
 /// What the scripts of all virtual machines share.
@@ -39,15 +39,15 @@ struct Stash {
 /// How a record is put into the stash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StashPut {
-    /// In place of what is there.
+    /// Replaces the existing record.
     Replace,
-    /// Where there is none.
+    /// Only if there is none.
     Keep,
-    /// Behind what is there.
+    /// Appends to the existing record.
     Append,
 }
 
-/// The stash takes no more.
+/// The stash is full.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the stash has {bytes_max} bytes at most; take something out of it, or raise limits.tyrant_stash_bytes_max"
@@ -67,7 +67,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl TyrantCommons {
-    /// With a stash of so many bytes.
+    /// With a stash of that many bytes.
     #[must_use]
     pub fn new(stash_bytes_max: usize) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl TyrantCommons {
         Ok(())
     }
 
-    /// Takes a record out of the stash; tells whether it was there.
+    /// Removes a record from the stash; tells whether it existed.
     pub(crate) fn stash_out(&self, key: &[u8]) -> bool {
         let mut stash = locked(&self.stash);
         let Some(value) = stash.records.remove(key) else { return false };
@@ -116,7 +116,7 @@ impl TyrantCommons {
         true
     }
 
-    /// Adds the value of a record of the stash to `out`; tells whether there is one.
+    /// Appends the value of a record of the stash to `out`; tells whether there is one.
     pub(crate) fn stash_get(&self, key: &[u8], out: &mut Vec<u8>) -> bool {
         let stash = locked(&self.stash);
         let Some(value) = stash.records.get(key) else { return false };
@@ -129,7 +129,7 @@ impl TyrantCommons {
         *locked(&self.stash) = Stash::default();
     }
 
-    /// Adds key and value of the first record behind a key to `out`, or of the first of all; gives the length of the key.
+    /// Appends key and value of the first record after a key, or of the first of all, to `out`; gives the key's length.
     pub(crate) fn stash_next(&self, behind: Option<&[u8]>, out: &mut Vec<u8>) -> Option<usize> {
         let stash = locked(&self.stash);
         let from = behind.map_or(Bound::Unbounded, Bound::Excluded);
@@ -139,19 +139,19 @@ impl TyrantCommons {
         Some(key.len())
     }
 
-    /// Takes a lock; tells whether it was free. One that cannot be, since there are too many or since its name is too
-    /// long, is not.
+    /// Takes a lock; tells whether it was free. A lock that cannot be taken, since there are too many or its name is too
+    /// long, counts as not free.
     pub(crate) fn lock(&self, key: &[u8]) -> bool {
         let mut locks = locked(&self.locks);
         key.len() <= LOCK_LEN_MAX && locks.len() < LOCKS_MAX && locks.insert(key.into())
     }
 
-    /// Frees a lock; tells whether it was taken.
+    /// Releases a lock; tells whether it was taken.
     pub(crate) fn unlock(&self, key: &[u8]) -> bool {
         locked(&self.locks).remove(key)
     }
 
-    /// The iterator of all scripts.
+    /// The iterator that all scripts share.
     pub fn iterator(&self) -> MutexGuard<'_, KeyIterator> {
         locked(&self.iterator)
     }

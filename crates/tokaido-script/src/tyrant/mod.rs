@@ -1,4 +1,4 @@
-//! What the dialect of Tokyo Tyrant (`lua/tyrant/`) has in common between all virtual machines of a server.
+//! What the Tokyo Tyrant dialect (`lua/tyrant/`) shares between all virtual machines of a server.
 
 mod commons;
 mod settings;

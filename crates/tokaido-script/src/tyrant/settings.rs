@@ -1,10 +1,10 @@
-//! What an operator may set for scripts of Tokyo Tyrant's.
+//! What an operator may set for Tokyo Tyrant's scripts.
 
 use std::sync::Arc;
 
 use super::TyrantCommons;
 
-/// What an operator may set for scripts of Tokyo Tyrant's.
+/// What an operator may set for Tokyo Tyrant's scripts.
 #[derive(Clone, Debug)]
 pub struct TyrantSettings {
     /// The database that they read and write.

@@ -1,4 +1,4 @@
-//! Handles of hashes, lists, sets, sorted sets and streams in procedures, over a store on disk.
+//! Handles of hashes, lists, sets, sorted sets and streams in procedures, over an on-disk store.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokaido_script::{CallError, Limits, Mode, Runtime as _, Transaction, Value, Vm};
 use tokaido_store::{Store, tree};
 
-/// A store on disk, and one file of procedures.
+/// An on-disk store, and one file of procedures.
 struct Bed {
     store: Arc<dyn Store>,
     vm: Vm,
@@ -38,7 +38,7 @@ impl Bed {
         Self::one(&write_body(body))
     }
 
-    /// Calls a procedure as its mode says, and commits if it succeeds.
+    /// Calls a procedure in its mode, and commits if it succeeds.
     fn call(&mut self, name: &str, arguments: &[Value]) -> Result<Value, CallError> {
         let id = self.vm.find(name.as_bytes()).unwrap();
         if self.vm.procedures().iter().find(|p| p.name == name).unwrap().mode == Mode::Read {
@@ -77,7 +77,7 @@ fn raised(body: &str) -> String {
     error
 }
 
-/// A name that no packed collection takes, for the large form.
+/// A name too long for any packed collection, to get the large form.
 const LONG: &str = "local long = ('x'):rep(100) ";
 
 #[test]
@@ -395,7 +395,7 @@ fn a_handle_outlives_no_transaction() {
          }",
     );
     bed.call("m.keep", &[]).unwrap();
-    // The next call has a transaction of its own, which the handle is then of.
+    // The next call has its own transaction, to which the handle then belongs.
     assert_eq!(bed.call("m.use", &[]).unwrap(), text("v"));
 }
 

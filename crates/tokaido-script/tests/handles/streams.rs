@@ -1,4 +1,4 @@
-//! Streams, and groups of consumers.
+//! Streams and consumer groups.
 
 use crate::{holds, raised};
 

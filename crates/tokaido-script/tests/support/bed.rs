@@ -1,4 +1,4 @@
-//! A VM on a store in memory, with calls that commit as the server does.
+//! A VM on an in-memory store, with calls that commit as the server does.
 
 use std::{sync::Arc, time::Duration};
 

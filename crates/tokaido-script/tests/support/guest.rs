@@ -44,7 +44,7 @@ impl Bed {
         bed
     }
 
-    /// Over a store of the test's own.
+    /// Over the test's own store.
     pub fn over(
         store: Arc<dyn Store>,
         dialect: &str,
@@ -75,7 +75,7 @@ impl Bed {
         result
     }
 
-    /// What is stored in `main`.
+    /// The value under a key of `main`.
     pub fn stored(&self, key: &str) -> Option<Vec<u8>> {
         let database = self.store.find_database("main")?;
         let mut snapshot = self.store.snapshot().unwrap();

@@ -46,7 +46,7 @@ pub fn start(
     (runtime, store, errors)
 }
 
-/// Calls a handler as the server does; gives what it has sent, too, if it has failed after that.
+/// Calls a handler as the server does; if it fails after sending something, gives that as well.
 pub fn call(
     (runtime, store): &mut Served,
     handler: &str,
@@ -89,7 +89,7 @@ pub fn body(served: &mut Served, handler: &str) -> String {
     String::from_utf8(response.body).unwrap()
 }
 
-/// The answer of a handler of this text alone.
+/// The response of a handler with just this text.
 pub fn answer(text: &str) -> String {
     body(&mut runtime(&[("m", &format!("-- route: /\n{text}"))]), "m")
 }
@@ -107,7 +107,7 @@ pub fn begin(served: &mut Served, handler: &str) -> Result<HttpResponse, CallErr
     served.0.call_http(id, scope, &that_may_wait(), &mut response).map(|()| response)
 }
 
-/// Goes on with a handler that waits.
+/// Resumes a handler that waits.
 pub fn go_on(
     served: &mut Served,
     handler: &str,
@@ -120,7 +120,7 @@ pub fn go_on(
     served.0.resume_http(id, slot, scope, &that_may_wait(), response)
 }
 
-/// Calls a handler that may wait, and goes on with it until it is done; gives how often it has waited, too.
+/// Calls a handler that may wait, and resumes it until it is done; also gives how often it waited.
 pub fn call_waiting(served: &mut Served, handler: &str) -> (usize, Result<String, CallError>) {
     let (mut waits, mut response) = match begin(served, handler) {
         Ok(response) => (0, response),

@@ -1,4 +1,4 @@
-//! Scripts in the dialect of Kyoto Tycoon.
+//! Scripts in the Kyoto Tycoon dialect.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ pub fn with(script: &str, limits: Limits) -> Bed {
     Bed::with("kyototycoon", script, settings(), limits)
 }
 
-/// Over a store of the test's own.
+/// Over the test's own store.
 pub fn over(store: Arc<dyn Store>, script: &str, limits: Limits) -> Bed {
     Bed::over(store, "kyototycoon", script, settings(), limits)
 }
@@ -27,7 +27,7 @@ pub fn of(script: &str) -> Bed {
     bed
 }
 
-/// What every script below begins with.
+/// The beginning of every script below.
 const HEAD: &str = "
     kt = __kyototycoon__
     db = kt.db
@@ -54,7 +54,7 @@ const HEAD: &str = "
 /// Runs the body of a procedure that checks itself.
 #[track_caller]
 pub fn run(body: &str) {
-    // What it does is bounded, and not how busy the machine is.
+    // What it does is bounded; how busy the machine is, is not.
     let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
     let mut bed = with(&format!("{HEAD} function f(inmap, outmap) {body} end"), limits);
     assert!(bed.errors.is_empty(), "{:?}", bed.errors);

@@ -12,8 +12,8 @@ pub mod tyrant;
 pub use bed::{Bed, limits, request, sources, text, write_body};
 pub use store::{MemoryStore, START_MS};
 
-/// Defines `disturbed(state, when, disturb)` in Lua: what a state of a walk is read and written through, which runs
-/// `disturb` when one of its fields is read or written, or has moved the walk on.
+/// Defines `disturbed(state, when, disturb)` in Lua: a proxy through which a walk's state is read and written. It
+/// runs `disturb` when one of its fields is read or written, or has moved the walk on.
 pub const DISTURBED: &str = "
     local function disturbed(state, when, disturb)
       return setmetatable({}, {

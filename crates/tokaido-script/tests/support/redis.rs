@@ -1,4 +1,4 @@
-//! VMs for scripts of Redis and for functions, on a store in memory, with a host that knows SET.
+//! VMs for Redis scripts and functions, on an in-memory store, with a host that knows SET.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct RedisBed {
     pub functions: FunctionVm,
 }
 
-/// Commands that a script can run here.
+/// The commands that a script can run here.
 struct TwoCommands;
 
 impl Host for TwoCommands {
@@ -62,13 +62,13 @@ impl RedisBed {
         self.transact(|vm, _, scope| vm.call(call, scope))
     }
 
-    /// Loads the code of a library, behind its first line.
+    /// Loads a library's code, after its first line.
     pub fn load(&mut self, body: &str) -> Result<(), LibraryError> {
         let code = format!("#!lua name=lib\n{body}");
         self.functions.load("lib", code.as_bytes()).map(drop)
     }
 
-    /// Does the same as [`run`](Self::run), as the function of a library.
+    /// Does the same as [`run`](Self::run), as a library's function.
     pub fn run_function(&mut self, body: &str) -> Result<Value, CallError> {
         let function = format!("function(keys, argv) local KEYS, ARGV = keys, argv {body} end");
         self.load(&format!("redis.register_function('f', {function})")).map_err(|error| {

@@ -1,11 +1,11 @@
-//! The shapes of runaways.
+//! The shapes of runaway scripts.
 
 /// How a shape may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// By its time limit.
     Stopped,
-    /// By any error, be it a limit or the refusal of what would take too long.
+    /// By any error, whether a limit or the refusal of what would take too long.
     Refused,
 }
 
@@ -33,7 +33,7 @@ pub(crate) const SHAPES: &[(&str, End, &str)] = &[
     ("nested pcalls", Stopped, "pcall(pcall, pcall, pcall, function() while true do end end)"),
     ("a pcall that recurs", Stopped, "local function f() pcall(f) f() end pcall(f) while true do pcall(f) end"),
 
-    // Handlers of errors.
+    // Error handlers.
     ("a handler that loops", Stopped,
         "xpcall(function() while true do end end, function(e) while true do end end)"),
     ("a handler that loops at an ordinary error", Stopped, "xpcall(error, function() while true do end end)"),
@@ -155,7 +155,7 @@ pub(crate) const SHAPES: &[(&str, End, &str)] = &[
     ("__tostring that recurs in C", Refused,
         "local t = setmetatable({}, {__tostring = function(t) return string.format('%s', t) end}) tostring(t)"),
 
-    // Functions of C that C calls.
+    // C functions that C calls.
     ("a sort whose comparison is rawequal", Stopped,
         "local t = {} for i = 1, 1e6 do t[i] = i end while true do table.sort(t, rawequal) end"),
     ("a sort whose comparison is pcall", Stopped,
@@ -289,7 +289,7 @@ pub(crate) const SHAPES: &[(&str, End, &str)] = &[
     ("dates", Stopped, "while true do os.date(('%c'):rep(1000)) end"),
 ];
 
-/// Numbers in the order that makes a quicksort, which takes the median of three as its pivot, take quadratic time.
+/// Numbers in an order in which a quicksort with the median of three as its pivot takes quadratic time.
 const QUADRATIC_SORT: &str = "local n = 400000 local t = {}
     for i = 1, n / 2 do
       if i % 2 == 1 then t[i], t[i + 1] = i, n / 2 + i end

@@ -1,5 +1,5 @@
-//! A store in memory, to test procedures against: a `BTreeMap` per database, a clock that the test
-//! turns, and a copy of everything as the snapshot and as the way back. Collections are packed, and cannot grow
+//! An in-memory store, to test procedures against: a `BTreeMap` per database, a clock that the test
+//! sets, and a copy of everything as the snapshot and for rollback. Collections are packed, and cannot grow
 //! beyond that.
 
 use std::{
@@ -17,7 +17,7 @@ use tokaido_store::{
     WriteError, WriteTransaction, Writer, limits,
 };
 
-/// What every clock starts at, in ms since the epoch.
+/// Where every clock starts, in ms since the epoch.
 pub const START_MS: u64 = 1_800_000_000_000;
 
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl Stored {
     }
 }
 
-/// As many databases as tests need.
+/// Enough for all tests.
 const DATABASES_MAX: usize = 1024;
 
 type Databases = Vec<BTreeMap<Vec<u8>, Stored>>;
@@ -51,11 +51,11 @@ struct Shared {
     now_ms: AtomicU64,
     commits: AtomicU64,
     dropped: AtomicU64,
-    /// So many of the next commits collide with another transaction.
+    /// How many of the next commits conflict with another transaction.
     collisions: AtomicU64,
 }
 
-/// The store. Clones are the same one.
+/// The store. Clones share the same data.
 #[derive(Clone)]
 pub struct MemoryStore(Arc<Shared>);
 
@@ -72,12 +72,12 @@ impl MemoryStore {
         }))
     }
 
-    /// Lets so many commits collide, each of which takes a millisecond.
+    /// Makes that many commits conflict, each of which takes a millisecond.
     pub fn collide(&self, times: u64) {
         self.0.collisions.store(times, Ordering::Relaxed);
     }
 
-    /// Turns the clock on.
+    /// Advances the clock.
     pub fn advance(&self, ms: u64) {
         self.0.now_ms.fetch_add(ms, Ordering::Relaxed);
     }

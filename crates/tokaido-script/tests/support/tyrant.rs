@@ -1,4 +1,4 @@
-//! Scripts in the dialect of Tokyo Tyrant.
+//! Scripts in the Tokyo Tyrant dialect.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use tokaido_script::{Limits, Settings, TyrantCommons, TyrantSettings};
 
 pub use super::guest::Bed;
 
-/// A stash that is soon full.
+/// Small, so that the stash is soon full.
 const STASH_BYTES_MAX: usize = 4096;
 
 pub fn over_database(database: &str, script: &str, limits: Limits) -> Bed {
@@ -26,7 +26,7 @@ pub fn of(script: &str) -> Bed {
     bed
 }
 
-/// What every script below begins with.
+/// The beginning of every script below.
 const HEAD: &str = "
     function _same(a, b)
       if type(a) == 'table' and type(b) == 'table' then
@@ -50,7 +50,7 @@ const HEAD: &str = "
 #[track_caller]
 pub fn run_on(database: &str, body: &str) {
     let script = format!("{HEAD} function f() {body} end");
-    // What it does is bounded, and not how busy the machine is.
+    // What it does is bounded; how busy the machine is, is not.
     let limits = Limits { time: Duration::from_secs(60), ..Limits::default() };
     let mut bed = over_database(database, &script, limits);
     assert!(bed.errors.is_empty(), "{:?}", bed.errors);

@@ -87,14 +87,14 @@ fn cat(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// In the words that Redis has for too many arguments of a subcommand.
+/// Uses Redis's wording for too many arguments of a subcommand.
 fn wrong_arguments(subcommand: &str) -> Failure {
     Failure::other(format!(
         "unknown subcommand or wrong number of arguments for '{subcommand}'. Try ACL HELP."
     ))
 }
 
-/// As many bits as are asked for, in whole digits.
+/// Gives as many random bits as requested, rounded up to whole hexadecimal digits.
 fn genpass(call: &mut Call<'_>) -> Result<(), Failure> {
     const BITS_DEFAULT: i64 = 256;
     const BITS_MAX: i64 = 4096;
@@ -138,7 +138,7 @@ fn list(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The user that an argument names.
+/// The user named by an argument.
 fn user_at(call: &Call<'_>, index: usize) -> Option<std::sync::Arc<User>> {
     let name = std::str::from_utf8(call.arg(index)).ok()?;
     call.shared.users().find(name)
@@ -210,14 +210,14 @@ fn wrong_rule(rule: &[u8], error: RuleError) -> Failure {
     Failure::other(format!("Error in ACL SETUSER modifier '{rule}': {error}"))
 }
 
-/// Closes the connections of a user that listen to what it may not listen to any more.
+/// Closes a user's connections that listen to channels it may no longer listen to.
 fn end_subscriptions(shared: &Shared, user: &str, rules: &Rules) {
     shared.channels.disconnect(|name, names, channel| {
         name == user && !rules.allow_channel(channel, names == Names::Patterns)
     });
 }
 
-/// Closes the connections of users that are not what they were. One's own ends behind the reply.
+/// Closes the connections of users that have changed. The caller's own connection ends after the reply.
 fn end_connections(call: &Call<'_>, session: &Session, users: &[String]) -> Step {
     let mut step = Step::Done;
     for client in call.shared.clients.list() {
@@ -267,8 +267,8 @@ fn save(call: &mut Call<'_>) -> Result<(), Failure> {
 
 fn load(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     let mut changed = call.shared.users().load().map_err(unloaded)?;
-    // As in Redis, whoever has not authenticated at all, or as the default user, stays; but hears only what is
-    // still allowed.
+    // As in Redis, connections that have not authenticated, or only as the default user, stay open, but may
+    // listen only to what is still allowed.
     if let Some(place) = changed.iter().position(|name| name == DEFAULT)
         && let Some(user) = call.shared.users().find(DEFAULT)
     {

@@ -1,4 +1,4 @@
-//! The gate as the commands of Redis pass it: with what is told to clients, and noted for ACL LOG.
+//! The access check for Redis commands: tells the client of a denial and records it for ACL LOG.
 
 use tokaido_wire::resp::Request;
 
@@ -8,11 +8,11 @@ use crate::{
     access::{self, Denied, Permission, Principal, Where},
 };
 
-/// Why a request is not let in.
+/// Why a request is refused.
 pub(super) enum Refused {
-    /// By the rules.
+    /// By the rules of the user.
     Denied(Denied),
-    /// It has this option of SORT, which reads keys that nobody can tell before.
+    /// It has this option of SORT, which reads keys that are not known beforehand.
     Option(&'static str),
 }
 
@@ -25,18 +25,18 @@ impl From<Refused> for Failure {
     }
 }
 
-/// What is told of an option of SORT that is denied.
+/// The error message for an option of SORT that is denied.
 pub(super) fn denied_option(option: &str) -> String {
     format!("{option} option of SORT denied due to insufficient ACL permissions")
 }
 
-/// Decides whether a principal may do what needs this permission.
+/// Decides whether a principal has this permission.
 pub(super) fn check(principal: &Principal, permission: Permission<'_>) -> Result<(), Refused> {
     if principal.is_unrestricted() {
         return Ok(());
     }
     access::allow(principal, permission).map_err(Refused::Denied)?;
-    // SORT reads keys that its patterns make of the elements.
+    // SORT reads keys that it builds from its patterns and the elements.
     if let Permission::Command(command, request) = permission
         && let Some(option) = uses::option_with_patterns(command, request)
         && !access::reads_every_key(principal, command, request)
@@ -46,7 +46,7 @@ pub(super) fn check(principal: &Principal, permission: Permission<'_>) -> Result
     Ok(())
 }
 
-/// As [`check`], for a session, which is told so, as is the operator.
+/// Like [`check`], for a session. A denial is reported to the session and to the operator.
 pub(super) fn admit(
     session: &Session,
     permission: Permission<'_>,
@@ -61,7 +61,7 @@ pub(super) fn admit(
     })
 }
 
-/// As [`admit`], for a command that a script runs for a session.
+/// Like [`admit`], for a command that a script runs for a session.
 pub(super) fn admit_script(
     session: &Session,
     command: &'static Command,
@@ -74,7 +74,7 @@ pub(super) fn admit_script(
     })
 }
 
-/// As [`admit`], for a command that a procedure runs for whoever has called it.
+/// Like [`admit`], for a command that a procedure runs for its caller.
 pub(super) fn admit_call(
     shared: &Shared,
     principal: &Principal,

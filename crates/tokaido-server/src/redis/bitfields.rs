@@ -1,4 +1,4 @@
-//! BITFIELD and BITFIELD_RO: numbers of any width at any place of a value.
+//! BITFIELD and BITFIELD_RO: integers of any width at any offset of a value.
 
 use tokaido_store::{NewRecord, ReadTransaction, WriteTransaction};
 
@@ -20,7 +20,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Reads numbers at places of a value.";
 };
 
-/// How a number is written: in so many bits, with a sign or without.
+/// How a number is encoded: its width in bits, signed or unsigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Encoding {
     is_signed: bool,
@@ -51,14 +51,14 @@ impl Encoding {
         if self.is_signed { (-half, half - 1) } else { (0, 2 * half - 1) }
     }
 
-    /// What is left of a number in so many bits.
+    /// Truncates a number to the width.
     fn wrap(self, number: i128) -> i128 {
         let low = number & ((1i128 << self.width) - 1);
         let (_, max) = self.ends();
         if low > max { low - (1i128 << self.width) } else { low }
     }
 
-    /// The number at `offset`, in bits; what is behind the end of the value is zero.
+    /// The number at `offset`, in bits. Bits beyond the end of the value are zero.
     fn read(self, value: &[u8], offset: u64) -> i128 {
         let bit = |at: u64| {
             let byte = value.get((at / 8) as usize).copied().unwrap_or(0);
@@ -68,7 +68,7 @@ impl Encoding {
         self.wrap(bits.fold(0, |number, at| number << 1 | bit(at)))
     }
 
-    /// Writes a number in two's complement. The value has the bits.
+    /// Writes a number in two's complement. The value must be long enough.
     fn write(self, value: &mut [u8], offset: u64, number: i128) {
         for place in 0..u64::from(self.width) {
             let at = offset + place;
@@ -80,7 +80,7 @@ impl Encoding {
     }
 }
 
-/// What becomes of a number that is too large or too small.
+/// What to do with a number that is too large or too small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Overflow {
     Wrap,
@@ -89,7 +89,7 @@ enum Overflow {
 }
 
 impl Overflow {
-    /// The number to be written; none if it does not fit and is not to be written then.
+    /// The number to write, or `None` if it does not fit and must not be written.
     fn fit(self, encoding: Encoding, number: i128) -> Option<i128> {
         let (min, max) = encoding.ends();
         match self {
@@ -108,18 +108,18 @@ enum Action {
     Increment(i64),
 }
 
-/// One number to be read or written.
+/// One number to read or write.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
     action: Action,
     encoding: Encoding,
-    /// The place of its first bit.
+    /// The offset of its first bit.
     offset: u64,
     overflow: Overflow,
 }
 
 impl Operation {
-    /// All that the arguments ask for.
+    /// Reads all operations from the arguments.
     fn read_all(call: &Call<'_>) -> Result<Vec<Self>, Failure> {
         let mut operations = Vec::new();
         let mut overflow = Overflow::Wrap;
@@ -150,7 +150,7 @@ impl Operation {
         Ok(operations)
     }
 
-    /// How many bytes a value needs so that the number can be written.
+    /// How many bytes the value must have for the number to be written.
     fn bytes_needed(&self) -> usize {
         match self.action {
             Action::Get => 0,
@@ -159,7 +159,7 @@ impl Operation {
     }
 
     fn tell(&self, reply: &mut dyn Reply, number: i128) {
-        // At most 64 bits with a sign, or 63 without one.
+        // Fits: at most 64 bits signed, or 63 unsigned.
         reply.integer(self.encoding.wrap(number) as i64);
     }
 
@@ -168,7 +168,7 @@ impl Operation {
         let (new, gives_old) = match self.action {
             Action::Get => return self.tell(reply, old),
             Action::Set(number) if self.encoding.is_signed => (i128::from(number), true),
-            // Redis takes a negative number for a very large one here.
+            // As in Redis, a negative number stands for a very large one here.
             Action::Set(number) => (i128::from(number as u64), true),
             Action::Increment(by) => (old + i128::from(by), false),
         };
@@ -189,7 +189,7 @@ fn overflow_at(call: &Call<'_>, index: usize) -> Result<Overflow, Failure> {
         .ok_or_else(|| Failure::other("Invalid OVERFLOW type specified"))
 }
 
-/// A number of bits, or with `#` a number of places as wide as the encoding. The whole number stands in
+/// An offset in bits, or after `#` in multiples of the encoding's width. The whole number must fit into
 /// the longest value.
 fn offset_at(call: &Call<'_>, index: usize, encoding: Encoding) -> Result<u64, Failure> {
     let (text, width) = match call.arg(index) {

@@ -1,5 +1,5 @@
-//! Strings as bitmaps: SETBIT, GETBIT, BITCOUNT, BITPOS and BITOP. The first bit of a string is the highest of
-//! its first byte.
+//! Strings as bitmaps: SETBIT, GETBIT, BITCOUNT, BITPOS and BITOP. The first bit of a string is the most
+//! significant bit of its first byte.
 
 use std::ops::RangeInclusive;
 
@@ -35,30 +35,30 @@ pub(super) const COMMANDS: &[Command] = rows! {
 /// Maximum number of bits of a value.
 pub(super) const BITS_MAX: u64 = VALUE_LEN_MAX as u64 * 8;
 
-/// What Redis says of an offset that is no number, or behind the end of the longest value.
+/// Redis's error for an offset that is not a number or is beyond the end of the longest value.
 pub(super) fn bad_offset() -> Failure {
     Failure::other("bit offset is not an integer or out of range")
 }
 
-/// The offset of a bit that the argument at `index` is.
+/// The argument at `index` as the offset of a bit.
 fn offset(call: &Call<'_>, index: usize) -> Result<usize, Failure> {
     let offset = call.integer(index).ok().and_then(|offset| u64::try_from(offset).ok());
     offset.filter(|&offset| offset < BITS_MAX).map(|offset| offset as usize).ok_or_else(bad_offset)
 }
 
-/// The byte that a bit stands in, and what it counts for there.
+/// The index of the byte that holds a bit, and the bit's mask in it.
 fn place(offset: usize) -> (usize, u8) {
     (offset / 8, 0x80 >> (offset % 8))
 }
 
-/// Values longer than this are not gone through where others wait.
+/// Refuses to process values longer than this where others wait for the thread.
 pub(super) fn check_work(call: &Call<'_>, bytes: usize) -> Result<(), Failure> {
-    /// So many bytes take about as long as an element of a collection.
+    /// Processing this many bytes takes about as long as visiting an element of a collection.
     const BYTES_PER_ELEMENT: usize = 1024;
     call.check_visit((bytes / BYTES_PER_ELEMENT) as u64)
 }
 
-/// The value under the first key with room for so many bytes, and its record without the value.
+/// The value under the first key, extended to at least `len` bytes, and its record without the value.
 pub(super) fn with_room(
     call: &Call<'_>,
     tx: &mut dyn ReadTransaction,
@@ -92,7 +92,7 @@ fn getbit(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failu
     Ok(())
 }
 
-/// Whether the argument at `index` says that a range counts bits, and not bytes.
+/// Whether the argument at `index` says that a range counts bits instead of bytes.
 fn counts_bits(call: &Call<'_>, index: usize) -> Result<bool, Failure> {
     match call.len() > index {
         true if call.is_word(index, "BIT") => Ok(true),
@@ -101,7 +101,7 @@ fn counts_bits(call: &Call<'_>, index: usize) -> Result<bool, Failure> {
     }
 }
 
-/// The bits from `start` to `end` of a value of so many bytes; negative places count from its end.
+/// The bits from `start` to `end` of a value of this length. Negative positions count from its end.
 fn bits(
     start: i64,
     end: Option<i64>,
@@ -118,8 +118,8 @@ fn bits(
     Some(if counts_bits { start..=end } else { start * 8..=end * 8 + 7 })
 }
 
-/// The bytes that a range of bits touches, with their places: what does not belong to the range is 0 in them.
-/// `flip` inverts the others.
+/// The bytes that a range of bits touches, with their indices. Bits outside the range are 0 in them; `flip`
+/// inverts the bits inside.
 fn bytes(
     value: &[u8],
     bits: &RangeInclusive<usize>,
@@ -135,7 +135,7 @@ fn bytes(
     })
 }
 
-/// A missing key, and a range that ends before it begins, are answered before the rest is read.
+/// Replies for a missing key or an empty range before reading the other arguments.
 fn bitcount(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let Some(record) = call.string(tx, call.arg(1))? else {
         call.reply.integer(0);
@@ -188,7 +188,7 @@ fn bitpos(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failu
     let found = bytes(record.value, &range, !wanted).find(|&(_, byte)| byte != 0);
     let found = match found {
         Some((at, byte)) => at as i64 * 8 + i64::from(byte.leading_zeros()),
-        // Without an end, a value goes on with zeros.
+        // Without an explicit end, a value continues with zeros.
         None if !wanted && end.is_none() => record.value.len() as i64 * 8,
         None => -1,
     };
@@ -196,7 +196,7 @@ fn bitpos(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failu
     Ok(())
 }
 
-/// The values are read one after another, so that two are held at a time, however many they are.
+/// Reads the values one after another, so that only two are held at a time, however many there are.
 fn bitop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     type Combine = fn(u8, u8) -> u8;
     let operations: [(&str, Combine); 4] =

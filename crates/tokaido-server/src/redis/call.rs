@@ -29,24 +29,24 @@ pub(crate) struct Call<'c> {
     pub(crate) database: DatabaseId,
     pub(crate) request: Request<'c>,
     pub(crate) reply: &'c mut dyn Reply,
-    /// Whether nobody else waits for the thread.
+    /// Whether nothing else waits for the thread.
     pub(crate) may_take_long: bool,
-    /// What it publishes. It goes with the reply: if that is taken back, nothing is sent.
+    /// The messages to publish. They are sent with the reply: if it is discarded, none is sent.
     pub(crate) messages: Vec<Message>,
-    /// Notes what is read, for a session that tracks keys.
+    /// Records what is read, for a session that tracks keys.
     pub(crate) reader: Option<Arc<Reader>>,
-    /// The last transaction of the call that has changed anything.
+    /// The last transaction of the call that changed anything.
     pub(crate) committed: Option<CommitNumber>,
 }
 
 impl<'c> Call<'c> {
-    /// The argument at `index`; the command's name is at 0. Empty if there is none, which cannot be
-    /// for an argument that the arity in the table demands.
+    /// The argument at `index`; index 0 is the command's name. Empty if there is none, which cannot
+    /// happen for an argument that the arity in the table requires.
     pub(crate) fn arg(&self, index: usize) -> &'c [u8] {
         self.request.get(index).unwrap_or_default()
     }
 
-    /// The number of arguments, the name included.
+    /// The number of arguments, including the name.
     pub(crate) fn len(&self) -> usize {
         self.request.len()
     }
@@ -68,26 +68,26 @@ impl<'c> Call<'c> {
         only_of(Kind::Bytes, tx.get(self.database, key)?)
     }
 
-    /// The argument at `index` as a number that is not smaller than `min`; `message` says so.
+    /// The argument at `index` as a number of at least `min`; otherwise the error is `message`.
     pub(crate) fn number(&self, index: usize, min: u64, message: &str) -> Result<u64, Failure> {
         let number = self.integer(index).ok().and_then(|number| u64::try_from(number).ok());
         number.filter(|&number| number >= min).ok_or_else(|| Failure::other(message))
     }
 
-    /// The argument at `index` as a number of elements.
+    /// The argument at `index` as a non-negative number.
     pub(crate) fn positive(&self, index: usize) -> Result<u64, Failure> {
         self.number(index, 0, "value is out of range, must be positive")
     }
 
-    /// The places of the keys that follow the argument at `index`, which says how many they are. There may
-    /// be fewer arguments.
+    /// The indices of the keys that follow their number, the argument at `index`. The call may have fewer
+    /// arguments.
     pub(crate) fn keys_after(&self, index: usize) -> Result<Range<usize>, Failure> {
         let count = self.number(index, 1, "numkeys should be greater than 0")? as usize;
         let first = index + 1;
         Ok(first..first.saturating_add(count))
     }
 
-    /// How many elements LMPOP or ZMPOP takes: what `COUNT` at `index` says, or one.
+    /// How many elements LMPOP or ZMPOP takes: the argument of `COUNT` at `index`, or one.
     pub(crate) fn pop_count(&self, index: usize) -> Result<u64, Failure> {
         match self.len().checked_sub(index) {
             Some(0) => Ok(1),
@@ -99,12 +99,12 @@ impl<'c> Call<'c> {
     }
 
     /// Refuses to visit so many elements of a collection where others wait for the thread; the
-    /// command is then run elsewhere.
+    /// command then runs elsewhere.
     pub(crate) fn check_visit(&self, elements: u64) -> Result<(), Failure> {
         check_visit(self.may_take_long, elements)
     }
 
-    /// Fails if a collection had more or fewer elements than the head of the reply has announced.
+    /// Fails if a collection had more or fewer elements than the reply's header has announced.
     pub(crate) fn check_written(&self, written: usize, announced: usize) -> Result<(), Failure> {
         self.check_reply()?;
         if written == announced {
@@ -116,7 +116,7 @@ impl<'c> Call<'c> {
         Err(Failure::Store(message))
     }
 
-    /// Fails if the reply has come to its limit, and says what to use instead.
+    /// Fails if the reply has reached its limit. The error says what to use instead.
     pub(crate) fn check_reply(&self) -> Result<(), Failure> {
         if self.reply.is_over_limit() { Err(self.reply_too_long()) } else { Ok(()) }
     }
@@ -135,17 +135,17 @@ impl<'c> Call<'c> {
         Failure::ReplyTooLong { max: self.shared.limits().reply_bytes_max, instead }
     }
 
-    /// Room for what the command holds before it writes it: as much as its reply may have.
+    /// Room for what the command buffers before it writes it: as much as its reply may take.
     pub(crate) fn room(&self) -> Room {
         Room { bytes_left: Some(self.shared.limits().reply_bytes_max) }
     }
 
-    /// Fails if there was not enough of it.
+    /// Fails if the room was not enough.
     pub(crate) fn check_room(&self, room: &Room) -> Result<(), Failure> {
         if room.bytes_left.is_none() { Err(self.reply_too_long()) } else { Ok(()) }
     }
 
-    /// Up to what size collections are packed.
+    /// The limits up to which collections are packed.
     pub(crate) fn packing(&self) -> Packing {
         self.shared.limits().packing()
     }
@@ -155,7 +155,7 @@ impl<'c> Call<'c> {
         self.shared.capabilities(self.database)
     }
 
-    /// Refuses a command that needs a transaction if the database takes no part in any. `instead` says
+    /// Refuses a command that needs a transaction if the database does not support them. `instead` says
     /// what to use there.
     pub(crate) fn needs_transaction(&self, instead: &str) -> Result<(), Failure> {
         let Capabilities { name, is_writable, is_transactional, .. } = self.capabilities();
@@ -167,14 +167,13 @@ impl<'c> Call<'c> {
         )))
     }
 
-    /// The database that the argument at `index` names, by a number or, which Redis does not
-    /// know, by its name.
+    /// The database that the argument at `index` names, by number or, unlike in Redis, by name.
     pub(crate) fn database_at(&self, index: usize) -> Result<Selected, Failure> {
         let name = self.database_name_at(index)?;
         Ok(Selected::new(&**self.shared.store(), &name)?)
     }
 
-    /// As [`database_at`](Self::database_at), to be written to in the transaction.
+    /// Like [`database_at`](Self::database_at), opened for writing in the transaction.
     pub(crate) fn open_database_at(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -183,7 +182,7 @@ impl<'c> Call<'c> {
         Ok(selected::open_in(&self.database_name_at(index)?, tx, self.shared)?)
     }
 
-    /// The name of that database.
+    /// The name of the database that the argument at `index` names.
     pub(crate) fn database_name_at(&self, index: usize) -> Result<Cow<'c, str>, Failure> {
         let argument = self.arg(index);
         if let Some(number) = parse_integer(argument) {
@@ -203,41 +202,41 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Whether the argument at `index` is `word`, in any case.
+    /// Whether the argument at `index` equals `word`, ignoring case.
     pub(crate) fn is_word(&self, index: usize, word: &str) -> bool {
         self.arg(index).eq_ignore_ascii_case(word.as_bytes())
     }
 
-    /// The error for too few or too many arguments, where the arity in the table cannot tell.
+    /// The error for too few or too many arguments, where the arity in the table cannot detect it.
     pub(crate) fn wrong_arity(&self, command: &str) -> Failure {
         Failure::Arity { command: command.to_owned() }
     }
 }
 
-/// As [`Call::check_visit`].
+/// Like [`Call::check_visit`].
 pub(super) fn check_visit(may_take_long: bool, elements: u64) -> Result<(), Failure> {
-    /// Maximum number of elements that are visited where others wait.
+    /// Maximum number of elements to visit where others wait for the thread.
     const VISITED_MAX: u64 = 1000;
     if may_take_long || elements <= VISITED_MAX { Ok(()) } else { Err(Failure::TakesLong) }
 }
 
-/// Memory that a command may still use for what it holds.
+/// Memory that a command may still use for what it buffers.
 pub(crate) struct Room {
-    /// `None`: it was not enough.
+    /// `None`: the room was not enough.
     bytes_left: Option<usize>,
 }
 
 impl Room {
-    /// Takes room for one more text of that length.
+    /// Takes room for one more string of that length.
     pub(crate) fn take(&mut self, len: usize) -> ControlFlow<()> {
-        /// What a text takes beside its bytes: its place in a table, and what the allocator adds.
+        /// What a string takes besides its bytes: its slot in a table, and the allocator's overhead.
         const TEXT_HEAD_LEN: usize = 64;
         self.bytes_left = self.bytes_left.and_then(|left| left.checked_sub(TEXT_HEAD_LEN + len));
         if self.bytes_left.is_none() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 
-/// Refuses a record of another kind.
+/// Rejects a record of another kind.
 pub(super) fn only_of(
     kind: Kind,
     found: Option<Record<'_>>,

@@ -1,8 +1,8 @@
-//! The categories of commands, by which rules of users name several at once.
+//! The categories of commands, by which a user's rules name several commands at once.
 
 use super::command::{Command, Flags, Handler};
 
-/// All of them: those of Redis in its order, and the one of procedures.
+/// All categories: those of Redis in its order, and the one for procedures.
 pub(super) const ALL: [&str; 22] = [
     "keyspace",
     "read",
@@ -29,7 +29,7 @@ pub(super) const ALL: [&str; 22] = [
 ];
 
 impl Command {
-    /// The access categories that COMMAND INFO tells.
+    /// The access categories that COMMAND INFO reports.
     pub(crate) fn categories(&self) -> impl Iterator<Item = &'static str> {
         let kind = match self.kind() {
             Some(kind) => kind,
@@ -51,12 +51,12 @@ impl Command {
         }
     }
 
-    /// What a command is in Redis, where that is not what its group and its handler say.
+    /// A command's categories in Redis, where they do not follow from its group and its handler.
     fn kind(&self) -> Option<[Option<&'static str>; 4]> {
         let access = self.access_category();
         let only = |category| [Some(category), None, None, None];
         Some(match self.name {
-            // It stands apart: what a procedure does is up to its author, not to the rules of its caller.
+            // On its own: what a procedure does is up to its author, not to the rules of its caller.
             "procedure" => only("@procedure"),
             "command" | "wait" | "waitaof" => only("@connection"),
             name if name.starts_with("command|") => only("@connection"),

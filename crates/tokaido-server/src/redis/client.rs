@@ -1,4 +1,4 @@
-//! CLIENT: what connections say about themselves, and what is told about them.
+//! CLIENT: what connections say about themselves, and what is known of them.
 
 use std::{
     fmt::Write,
@@ -70,7 +70,7 @@ fn is_plain(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_graphic)
 }
 
-/// A name that may stand in CLIENT LIST, where spaces separate the fields.
+/// A name that may appear in CLIENT LIST, where spaces separate the fields.
 pub(super) fn check_name(name: &[u8]) -> Result<String, Failure> {
     if !is_plain(name) {
         return Err(Failure::other(
@@ -143,7 +143,7 @@ fn set_mark(call: &mut Call<'_>, session: &mut Session, mark: Mark) -> Result<St
     Ok(Step::Done)
 }
 
-/// OFF and SKIP are not answered: that is what they ask for.
+/// OFF and SKIP get no reply, which is what they ask for.
 fn reply(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     if call.is_word(2, "ON") {
         session.reply_mode = ReplyMode::On;
@@ -184,7 +184,7 @@ fn list(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     Ok(Step::Done)
 }
 
-/// Which connections are to be closed: those for which all of it holds.
+/// Which connections to close: those that match all of the conditions.
 #[derive(Default)]
 struct Filter<'c> {
     id: Option<u64>,
@@ -195,12 +195,12 @@ struct Filter<'c> {
     takes_own: bool,
 }
 
-/// What CLIENT KILL and CLIENT LIST tell connections apart by.
+/// The client types of CLIENT KILL and CLIENT LIST.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Normal,
     PubSub,
-    /// Those of replication, of which there are none.
+    /// Replication clients, of which there are none.
     Replication,
 }
 
@@ -266,7 +266,7 @@ impl<'c> Filter<'c> {
     }
 }
 
-/// One's own connection is closed once the reply is sent.
+/// The caller's own connection is closed after the reply is sent.
 fn kill(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     let is_old_form = call.len() == 3;
     let filter = match is_old_form {
@@ -309,7 +309,7 @@ fn unblock(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a client is in the middle of, a letter each.
+/// A client's state, one letter for each flag.
 fn flags(client: &Client) -> String {
     let is_in_multi = client.queued.load(Ordering::Relaxed) >= 0;
     let is_blocked = client.is_blocked.load(Ordering::Relaxed);
@@ -330,7 +330,7 @@ fn flags(client: &Client) -> String {
     if flags.is_empty() { "N".to_owned() } else { flags }
 }
 
-/// One line of CLIENT LIST, in the fields that clients read.
+/// One line of CLIENT LIST, with the fields that clients read.
 pub(super) fn describe(client: &Client) -> String {
     let now_ms = wall_clock_us() / 1000;
     let seconds_since = |ms: u64| now_ms.saturating_sub(ms) / 1000;

@@ -1,4 +1,4 @@
-//! The open sessions, as CLIENT LIST tells of them.
+//! The open sessions, as CLIENT LIST reports them.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use crate::{
     Mailbox, mailbox::PushError, metrics, shared::wall_clock_us, transport::SocketAddress,
 };
 
-/// What one session shows to the others. The session alone writes to it.
+/// What one session shows to the others. Only the session itself writes to it.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) id: u64,
@@ -24,33 +24,33 @@ pub(crate) struct Client {
     pub(crate) opened_at_ms: u64,
     pub(crate) active_at_ms: AtomicU64,
     pub(crate) is_resp3: AtomicBool,
-    /// How many commands MULTI has queued; -1 outside of one.
+    /// How many commands MULTI has queued; -1 outside of MULTI.
     pub(crate) queued: AtomicI64,
     /// How many channels, patterns and shard channels it has subscribed to.
     pub(crate) subscriptions: [AtomicUsize; 3],
-    /// Its request waits.
+    /// Whether its request is waiting.
     pub(crate) is_blocked: AtomicBool,
-    /// It is shown all commands.
+    /// Whether it is a monitor, which is shown all commands.
     pub(crate) is_monitor: AtomicBool,
-    /// The session that is told of changes of the keys that it tracks; 0: itself; -1: it tracks none.
+    /// The session notified of changes of the keys that it tracks. 0: itself; -1: it tracks none.
     pub(crate) redirect: AtomicI64,
     /// See [`Mark`].
     marks: AtomicU8,
     last_command: AtomicU16,
-    /// The way to its connection.
+    /// The mailbox of its connection.
     mailbox: OnceLock<Mailbox>,
     pub(crate) names: Mutex<Names>,
     pub(crate) done: Done,
 }
 
-/// What CLIENT LIST tells of a session by a letter, and nothing else has to know.
+/// State of a session that CLIENT LIST reports by a letter and that is needed nowhere else.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {
-    /// It tracks keys,
+    /// It tracks keys.
     Tracking = 1 << 0,
-    /// by prefixes,
+    /// It tracks keys by prefixes.
     Broadcast = 1 << 1,
-    /// and the session that it has named to be told in its place has gone.
+    /// The session that it named to be notified in its place has gone.
     BrokenRedirect = 1 << 2,
     /// CLIENT NO-EVICT is on.
     NoEvict = 1 << 3,
@@ -58,20 +58,20 @@ pub(crate) enum Mark {
     NoTouch = 1 << 4,
 }
 
-/// What a session has done. It counts for itself: one counter for all would travel between the cores
-/// with every command.
+/// What a session has done. Each session has its own counters: shared ones would travel between
+/// cores with every command.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
-    /// Commands, with those that failed.
+    /// Commands, including those that failed.
     pub(crate) commands: AtomicU64,
-    /// Commands that were answered with an error.
+    /// Commands that replied with an error.
     pub(crate) errors: AtomicU64,
     /// Calls of procedures.
     pub(crate) procedure_calls: AtomicU64,
 }
 
 impl Done {
-    /// Adds the counts of another to these.
+    /// Adds the counts of another session to these.
     fn add(&self, other: &Self) {
         for (sum, count) in [
             (&self.commands, &other.commands),
@@ -91,7 +91,7 @@ impl Done {
     }
 }
 
-/// What clients call themselves and their database.
+/// Names that a client has chosen, and those of its user and its database.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     /// The name of the selected database.
@@ -104,7 +104,7 @@ pub(crate) struct Names {
 }
 
 impl Client {
-    /// Notes that the client was heard of.
+    /// Records that the client has sent a command.
     pub(crate) fn note(&self, command: &'static Command, now_ms: u64) {
         self.last_command.store(table::number_of(command) as u16, Ordering::Relaxed);
         self.active_at_ms.store(now_ms, Ordering::Relaxed);
@@ -115,25 +115,25 @@ impl Client {
         self.subscriptions.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// The client can be reached by this mailbox.
+    /// Sets the mailbox by which the client can be reached.
     pub(crate) fn be_reached_by(&self, mailbox: Mailbox) {
-        // A session has one mailbox for all its life.
+        // A session keeps one mailbox all its life.
         let _ = self.mailbox.set(mailbox);
     }
 
-    /// Pushes a message to it.
+    /// Pushes a message to the client.
     pub(crate) fn push(&self, message: &[u8]) -> Result<(), PushError> {
         self.mailbox.get().map_or(Err(PushError::Closed), |mailbox| mailbox.push(message))
     }
 
-    /// Keeps what is pushed to it behind the replies of the run under way. To be called in that run.
+    /// Sends pushed messages only after the replies of the current run. Call it within that run.
     pub(crate) fn hold(&self) {
         if let Some(mailbox) = self.mailbox.get() {
             mailbox.hold();
         }
     }
 
-    /// Whether anything can be pushed to it.
+    /// Whether anything can be pushed to the client.
     pub(crate) fn is_open(&self) -> bool {
         self.mailbox.get().is_some_and(Mailbox::is_open)
     }
@@ -149,12 +149,12 @@ impl Client {
         self.marks.load(Ordering::Relaxed) & mark as u8 != 0
     }
 
-    /// Closes its connection. Tells whether that was open.
+    /// Closes the connection. Returns whether it was open.
     pub(crate) fn kill(&self) -> bool {
         self.mailbox.get().is_some_and(Mailbox::kill)
     }
 
-    /// Whether it listens to anything.
+    /// Whether the client has any subscriptions.
     pub(crate) fn is_subscribed(&self) -> bool {
         self.subscriptions() != [0; 3]
     }
@@ -173,7 +173,7 @@ impl Client {
     }
 }
 
-/// An address as CLIENT LIST shows it: a UNIX socket has the port 0.
+/// An address as CLIENT LIST shows it. A UNIX socket gets port 0.
 pub(crate) fn show_address(address: &SocketAddress) -> String {
     match address {
         SocketAddress::Tcp(address) => address.to_string(),
@@ -181,32 +181,32 @@ pub(crate) fn show_address(address: &SocketAddress) -> String {
     }
 }
 
-/// The open sessions by their id.
+/// The open sessions by id.
 #[derive(Debug, Default)]
 pub(crate) struct Clients(Mutex<Sessions>);
 
 #[derive(Debug, Default)]
 struct Sessions {
-    /// Those that were ever opened. The last one has this id.
+    /// How many sessions were ever opened. This is also the id of the latest.
     opened: u64,
-    /// Those of them that are not counted any more.
+    /// How many of them were opened before the last reset.
     uncounted: u64,
     open: BTreeMap<u64, Arc<Client>>,
-    /// What those did that are closed.
+    /// The counts of sessions that are closed.
     done: Done,
 }
 
-/// Numbers over all sessions.
+/// Totals over all sessions.
 pub(crate) struct Totals {
     /// Sessions that are open.
     pub(crate) open: usize,
-    /// Sessions that were opened since the numbers were set to 0.
+    /// Sessions opened since the last reset.
     pub(crate) opened: u64,
     pub(crate) done: Done,
 }
 
 impl Clients {
-    /// Enters a session, until the entry is dropped. Ids count from 1 and are never used twice.
+    /// Registers a session until the entry is dropped. Ids count from 1 and are never reused.
     pub(crate) fn enter(self: &Arc<Self>, peer: &str, local: &str) -> Entry {
         let mut sessions = self.lock();
         sessions.opened += 1;
@@ -234,17 +234,17 @@ impl Clients {
         Entry { client, clients: Arc::clone(self) }
     }
 
-    /// Those that are open now, the oldest first.
+    /// The open sessions, oldest first.
     pub(crate) fn list(&self) -> Vec<Arc<Client>> {
         self.lock().open.values().cloned().collect()
     }
 
-    /// The open session of that id.
+    /// The open session with this id.
     pub(crate) fn find(&self, id: u64) -> Option<Arc<Client>> {
         self.lock().open.get(&id).cloned()
     }
 
-    /// Begins to count anew what sessions did.
+    /// Resets the counts of what sessions did.
     pub(crate) fn reset(&self) {
         let mut sessions = self.lock();
         sessions.uncounted = sessions.opened;
@@ -252,7 +252,7 @@ impl Clients {
         sessions.open.values().for_each(|client| client.done.reset());
     }
 
-    /// What all sessions did, and how many they are.
+    /// The totals over all sessions.
     pub(crate) fn totals(&self) -> Totals {
         let sessions = self.lock();
         let done = Done::default();
@@ -266,7 +266,7 @@ impl Clients {
     }
 }
 
-/// A session's place among the open ones.
+/// A session's registration among the open ones.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) client: Arc<Client>,

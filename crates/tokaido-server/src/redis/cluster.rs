@@ -1,4 +1,4 @@
-//! CLUSTER and its like, answered as a server of Redis does that is in no cluster.
+//! CLUSTER and related commands, answered as by a Redis server outside a cluster.
 
 use super::{
     call::Call,
@@ -105,7 +105,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Is refused: there is no cluster.";
 };
 
-/// In the words by which clients notice that they talk to a single server.
+/// Uses the wording by which clients notice that they talk to a single server.
 fn no_cluster(_: &mut Call<'_>) -> Result<(), Failure> {
     Err(Failure::other("This instance has cluster support disabled"))
 }

@@ -1,4 +1,4 @@
-//! A command as its row of the table describes it.
+//! A command, as its row in the table describes it.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Procedures;
 
-/// What a command needs to run.
+/// What kind of access a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The session or the server, but no data.
@@ -19,7 +19,7 @@ pub enum Access {
     Read,
     /// A write transaction, on the writer.
     Write,
-    /// What the procedure's mode says: FCALL, and procedures called by their bare name.
+    /// Depends on the procedure's mode: FCALL, and procedures called by their bare name.
     Procedure,
 }
 
@@ -29,10 +29,10 @@ pub(crate) type ReadingFn = fn(&Call<'_>) -> Result<Reading, Failure>;
 
 pub(crate) type WriteFn = fn(&mut Call<'_>, &mut dyn WriteTransaction) -> Result<(), Failure>;
 
-/// What runs a command. Its access follows from this, so the two cannot disagree.
+/// The code that runs a command. Its access follows from this, so the two cannot disagree.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
-    /// A name with subcommands, such as `client|id`. Some can be called without one.
+    /// A container of subcommands such as `client|id`. Some can be called without one.
     Container(Option<ServerFn>),
     /// Works on the session, so only a connection can call it.
     Connection(fn(&mut Call<'_>, &mut Session) -> Result<Step, Failure>),
@@ -40,26 +40,26 @@ pub(crate) enum Handler {
     Server(ServerFn),
     /// Works on a snapshot, or on the writer's view.
     Read(fn(&mut Call<'_>, &mut dyn ReadTransaction) -> Result<(), Failure>),
-    /// Works in a write transaction, which is committed if it succeeds.
+    /// Works in a write transaction, which is committed if the command succeeds.
     Write(WriteFn),
-    /// Pops what is there, or waits for it; the function finds out what it wants.
+    /// Pops what is there, or waits for it. The function parses the arguments.
     Blocking(fn(&Call<'_>) -> Result<Plan, Failure>),
-    /// Reads streams, or waits for entries; the function finds out what it wants.
+    /// Reads streams, or waits for entries. The function parses the arguments.
     StreamRead(ReadingFn),
-    /// As [`StreamRead`](Self::StreamRead), in a write transaction: what a consumer is given is noted.
+    /// Like [`StreamRead`](Self::StreamRead), in a write transaction: it records which entries it delivers.
     GroupRead(ReadingFn),
-    /// Calls a procedure; the function finds out which one, and with what arguments.
+    /// Calls a procedure. The function determines which one, and its arguments.
     Procedure(fn(&Call<'_>, &Procedures<'_>) -> Result<Invocation, Failure>),
-    /// WATCH: notes the versions of records in the session, for EXEC.
+    /// WATCH: records the versions of records in the session, for EXEC.
     Watch,
-    /// EXEC: runs what MULTI has queued.
+    /// EXEC: runs the commands that MULTI has queued.
     Exec,
-    /// CLIENT PAUSE: on the writer, so that no write is under way when it is answered.
+    /// CLIENT PAUSE: on the writer, so that no write is in progress when it replies.
     Pause,
 }
 
-/// Where the keys stand among the arguments, counted as Redis does: the name is 0, and a negative
-/// `last` counts from the end. All zero: no keys, or not at fixed places.
+/// Where the keys are among the arguments, counted as in Redis: the name is 0, and a negative
+/// `last` counts from the end. All zero: no keys, or no fixed positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyPositions {
     /// The first key.
@@ -76,14 +76,14 @@ impl KeyPositions {
     pub(crate) const KEYS: Self = Self { first: 1, last: -1, step: 1 };
     pub(crate) const KEYS_BUT_LAST: Self = Self { first: 1, last: -2, step: 1 };
     pub(crate) const TWO_KEYS: Self = Self { first: 1, last: 2, step: 1 };
-    /// Keys with their values.
+    /// Keys, each followed by its value.
     pub(crate) const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
-    /// Keys behind a word.
+    /// Keys after an argument that is not a key.
     pub(crate) const KEYS_BEHIND_A_WORD: Self = Self { first: 2, last: -1, step: 1 };
     /// The key of a subcommand.
     pub(crate) const SUBKEY: Self = Self { first: 2, last: 2, step: 1 };
 
-    /// The places of the keys in a request of `len` arguments, the name included.
+    /// The indices of the keys in a request of `len` arguments, including the name.
     pub(crate) fn places(self, len: usize) -> impl Iterator<Item = usize> {
         let last = if self.last < 0 {
             len.saturating_sub(usize::from(self.last.unsigned_abs()))
@@ -97,7 +97,7 @@ impl KeyPositions {
     }
 }
 
-/// The part of the documentation that a command belongs to.
+/// The section of the documentation that a command belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Sessions.
@@ -108,32 +108,32 @@ pub enum Group {
     Generic,
     /// Values.
     String,
-    /// Values as rows of bits.
+    /// Values as arrays of bits.
     Bitmap,
-    /// Values that estimate how many elements they were made of.
+    /// Values that estimate the number of distinct elements added.
     HyperLogLog,
     /// Fields with values.
     Hash,
-    /// Items in an order of their own.
+    /// Items in an order that clients choose.
     List,
     /// Members.
     Set,
-    /// Members in the order of their scores.
+    /// Members ordered by score.
     SortedSet,
-    /// Members with places on the earth.
+    /// Members with positions on the earth.
     Geo,
-    /// Entries in the order of their ids.
+    /// Entries ordered by id.
     Stream,
     /// Messages.
     PubSub,
-    /// Several commands as one.
+    /// Several commands run as one.
     Transactions,
     /// Procedures.
     Scripting,
 }
 
 impl Group {
-    /// The name that COMMAND DOCS gives.
+    /// The name that COMMAND DOCS reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -155,7 +155,7 @@ impl Group {
         }
     }
 
-    /// The access category that the group makes its commands belong to.
+    /// The access category of the group's commands.
     pub(super) fn category(self) -> Option<&'static str> {
         match self {
             Self::Connection => Some("@connection"),
@@ -187,20 +187,20 @@ impl Flags {
     pub(crate) const FAST: Self = Self(1 << 0);
     /// May make the data larger.
     pub(crate) const DENYOOM: Self = Self(1 << 1);
-    /// For the operator.
+    /// Is meant for the operator.
     pub(crate) const ADMIN: Self = Self(1 << 2);
-    /// Can disturb others, or tells about the server.
+    /// Can disturb other clients, or reveals details of the server.
     pub(crate) const DANGEROUS: Self = Self(1 << 3);
-    /// Runs before a password was given.
+    /// Runs before authentication.
     pub(crate) const NO_AUTH: Self = Self(1 << 4);
     /// Cannot be queued by MULTI.
     pub(crate) const NO_MULTI: Self = Self(1 << 5);
-    /// Has keys at places that depend on its arguments.
+    /// Has keys at positions that depend on its arguments.
     pub(crate) const MOVABLE_KEYS: Self = Self(1 << 6);
     /// Runs at once, even after MULTI.
     pub(crate) const UNQUEUED: Self = Self(1 << 7);
 
-    /// Works on other databases than the selected one, too.
+    /// Works on databases besides the selected one.
     pub(crate) const SPANS: Self = Self(1 << 9);
 
     /// Takes time in proportion to the data, so it must not run where others wait.
@@ -209,11 +209,11 @@ impl Flags {
     /// Can be called in version 2 of the protocol while there are subscriptions.
     pub(crate) const WHILE_SUBSCRIBED: Self = Self(1 << 10);
 
-    /// Writes, and with few arguments takes no longer than a read that runs on a worker, whatever the size of
-    /// what it writes to.
+    /// Writes, but with few arguments takes no longer than a read that runs on a worker, whatever the size of
+    /// the data written to.
     pub(crate) const BRIEF: Self = Self(1 << 12);
 
-    /// Cannot be called by a script of a client.
+    /// Cannot be called by a client's script.
     pub(crate) const NO_SCRIPT: Self = Self(1 << 11);
 
     pub(crate) const fn and(self, other: Self) -> Self {
@@ -225,31 +225,31 @@ impl Flags {
     }
 }
 
-/// A command, or a subcommand under a name like `client|id`: one row of the table.
+/// A command, or a subcommand with a name like `client|id`: one row of the table.
 #[derive(Clone, Copy)]
 pub struct Command {
-    /// In lower case.
+    /// Lower case.
     pub name: &'static str,
-    /// The number of arguments, the name included, as Redis counts it: negative for a minimum. Of a
-    /// subcommand, the container's name counts, too.
+    /// The number of arguments including the name, as Redis counts: a negative number is a minimum. For a
+    /// subcommand, the container's name counts as well.
     pub arity: i8,
     pub(crate) handler: Handler,
-    /// Where its keys are.
+    /// Where the keys are.
     pub keys: KeyPositions,
     pub(crate) flags: Flags,
-    /// What it is documented under.
+    /// The group that documents it.
     pub group: Group,
-    /// The version of Redis that brought it.
+    /// The version of Redis that introduced it.
     pub since: &'static str,
-    /// What follows the name.
+    /// The arguments after the name.
     pub syntax: &'static str,
-    /// What it does, in a sentence.
+    /// What it does, in one sentence.
     pub summary: &'static str,
 }
 
-/// Makes the rows of a family. Each has the name, the arity, the handler, the places of keys, flags,
-/// the group and the version of Redis; then the arguments; then the summary. To be called with
-/// braces, so that rustfmt leaves the columns as they are.
+/// Makes the rows of a family. Each has the name, the arity, the handler, the positions of keys, flags,
+/// the group and the version of Redis; then the arguments; then the summary. Call it with braces, so
+/// that rustfmt leaves the columns as they are.
 macro_rules! rows {
     ($($name:literal $arity:literal $handler:ident$(($run:expr))?, $keys:ident [$($flag:ident)*]
         $group:ident $since:literal $syntax:literal $summary:literal;)*) => {
@@ -275,7 +275,7 @@ impl fmt::Debug for Command {
 }
 
 impl Command {
-    /// What it needs to run.
+    /// The access that the command needs.
     #[must_use]
     pub fn access(&self) -> Access {
         match self.handler {
@@ -291,7 +291,7 @@ impl Command {
         }
     }
 
-    /// Whether it runs before a client has authenticated, and whatever a user may do.
+    /// Whether it runs before a client has authenticated, and whatever the user's permissions.
     pub(crate) fn is_open(&self) -> bool {
         self.flags.has(Flags::NO_AUTH)
     }
@@ -302,7 +302,7 @@ impl Command {
         is_marked || self.access() == Access::Read
     }
 
-    /// Whether it may name keys. Those that `SSUBSCRIBE` and its like have are channels.
+    /// Whether its arguments may include keys. Those of `SSUBSCRIBE` and its like are channels instead.
     pub(super) fn names_keys(&self) -> bool {
         let is_placed = self.keys.first != 0 && self.group != Group::PubSub;
         is_placed || self.key_count_place().is_some() || self.key_word().is_some()
@@ -320,22 +320,22 @@ impl Command {
         self.name.split_once('|').map(|(container, _)| container)
     }
 
-    /// As a user types it: in capitals, subcommands after a space, arguments behind.
+    /// The command as a user types it: in capitals, with a space before subcommands and arguments.
     #[must_use]
     pub fn usage(&self) -> String {
         let name = self.name.replace('|', " ").to_uppercase();
         if self.syntax.is_empty() { name } else { format!("{name} {}", self.syntax) }
     }
 
-    /// The argument that says how many keys follow it, of a command whose keys are counted.
+    /// For a command with a counted list of keys, the index of the argument that is their number.
     pub(crate) fn key_count_place(&self) -> Option<usize> {
         let mut words = self.syntax.split_whitespace();
         let place = words.position(|word| word == "numkeys").map(|place| place + 1);
         place.filter(|_| self.flags.has(Flags::MOVABLE_KEYS))
     }
 
-    /// The word that the keys of a command stand behind, of which there are as many as other arguments
-    /// behind them; and the first place where it may stand.
+    /// For a command whose keys follow a word, with as many other arguments after them: the word, and the
+    /// first index where it may be.
     pub(crate) fn key_word(&self) -> Option<(&'static str, usize)> {
         match self.handler {
             Handler::StreamRead(_) => Some(("STREAMS", 1)),
@@ -344,7 +344,7 @@ impl Command {
         }
     }
 
-    /// Whether it may wait.
+    /// Whether it may block.
     pub(super) fn blocks(&self) -> bool {
         matches!(
             self.handler,
@@ -357,7 +357,7 @@ impl Command {
         if self.arity < 0 { len >= least } else { len == least }
     }
 
-    /// The flags that COMMAND INFO tells.
+    /// The flags that COMMAND INFO reports.
     pub(crate) fn flag_names(&self) -> impl Iterator<Item = &'static str> {
         let access = match self.handler {
             Handler::Read(_) | Handler::StreamRead(_) | Handler::Watch => Some("readonly"),

@@ -90,7 +90,7 @@ fn auth(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     Ok(Step::Done)
 }
 
-/// Any password will do for a user that needs none, as Redis has it.
+/// As in Redis, any password is accepted for a user that needs none.
 fn authenticate(
     call: &Call<'_>,
     session: &mut Session,
@@ -145,7 +145,7 @@ fn hello(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
     Ok(Step::Done)
 }
 
-/// Clients decide by `server` and `version` what they may send.
+/// Clients decide by `server` and `version` which commands they may send.
 fn greet(reply: &mut dyn Reply, session: &Session) {
     let id = session.id() as i64;
     let proto = match session.version() {

@@ -1,4 +1,4 @@
-//! Counters: INCR, DECR and their kin. A counter is a value that reads as a decimal number.
+//! Counters: INCR, DECR and their like. A counter is a value that is a decimal number.
 
 use tokaido_store::{NewRecord, WriteOperations, WriteTransaction, counter::format_float};
 

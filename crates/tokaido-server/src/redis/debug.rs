@@ -1,5 +1,5 @@
-//! DEBUG: what test suites need to look into a server or to disturb it. It is refused unless the configuration
-//! allows it.
+//! DEBUG: what test suites need to look inside a server or to disturb it. It is refused unless the
+//! configuration allows it.
 
 use std::{
     net::SocketAddr,
@@ -55,12 +55,12 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Is answered after so many seconds. Other connections go on meanwhile.";
 };
 
-/// Whether a command is one of them.
+/// Whether a command is DEBUG or one of its subcommands.
 pub(super) fn is_of_debug(command: &Command) -> bool {
     command.name == "debug" || command.container() == Some("debug")
 }
 
-/// Refuses them where the configuration does not allow them to this client.
+/// Refuses DEBUG if the configuration does not allow it to this client.
 pub(super) fn check(
     session: &Session,
     request: Request<'_>,
@@ -81,14 +81,14 @@ pub(super) fn check(
     ))
 }
 
-/// Whether a peer is on this machine. A UNIX socket has a path, and no address.
+/// Whether a peer is on this machine. For a UNIX socket, `peer` is a path, not an address.
 fn is_local(peer: &str) -> bool {
     peer.parse::<SocketAddr>().map_or(true, |address| address.ip().to_canonical().is_loopback())
 }
 
-/// The request is parked, as one that waits for an element: no thread sleeps.
+/// Parks the request, like one that waits for an element: no thread sleeps.
 fn sleep(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {
-    /// Longest sleep: a day.
+    /// Maximum sleep: a day.
     const SECONDS_MAX: f64 = 24.0 * 3600.0;
     let now = Instant::now();
     let until = match session.sleeps_until {
@@ -120,7 +120,7 @@ fn reload(call: &mut Call<'_>) -> Result<(), Failure> {
 }
 
 fn object(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    /// What DUMP puts around a value: its type, the version of the form, and a checksum.
+    /// What DUMP adds to a value: its type, the format version, and a checksum.
     const AROUND_LEN: usize = 1 + 2 + 8;
     let key = call.arg(2);
     let encoding = tx.get(call.database, key)?.map(encoding).ok_or(Failure::NoSuchKey)?;
@@ -169,7 +169,7 @@ fn protocol(call: &mut Call<'_>) -> Result<(), Failure> {
     match &kind[..] {
         b"string" => reply.bulk(b"Hello World"),
         b"integer" => reply.integer(12345),
-        // 3.141, as Redis has it.
+        // 3.141, as in Redis.
         b"double" => reply.double(3141.0 / 1000.0),
         b"null" => reply.null(),
         b"array" => {

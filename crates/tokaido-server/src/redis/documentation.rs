@@ -1,4 +1,4 @@
-//! The page `docs/redis-commands.md`, written from the table.
+//! The page `docs/redis-commands.md`, generated from the table.
 
 use std::fmt::Write;
 
@@ -153,7 +153,7 @@ pub fn documentation() -> String {
     page + TAIL + &coverage::section()
 }
 
-/// A container that does nothing by itself is not a command to its user, and neither is HELP news.
+/// Leaves out containers that do nothing by themselves, and HELP.
 fn is_listed(command: &Command, group: Group) -> bool {
     let does_nothing = command.is_container() && command.arity == -2;
     command.group == group && !does_nothing && !command.name.ends_with("|help")

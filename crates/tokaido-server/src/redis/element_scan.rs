@@ -1,4 +1,4 @@
-//! What HSCAN, SSCAN and ZSCAN have in common: the cursor, the options and the form of the reply.
+//! What HSCAN, SSCAN and ZSCAN have in common: the cursor, the options and the format of the reply.
 
 use tokaido_store::ReadError;
 
@@ -18,12 +18,12 @@ pub(super) struct ElementScan<'c> {
 }
 
 impl<'c> ElementScan<'c> {
-    /// The cursor, which comes before everything else.
+    /// The cursor, which precedes the options.
     pub(super) fn cursor(call: &Call<'_>) -> Result<u64, Failure> {
         parse_cursor(call.arg(2)).ok_or_else(|| Failure::other("invalid cursor"))
     }
 
-    /// The options behind it.
+    /// The options after the cursor.
     pub(super) fn read(call: &Call<'c>) -> Result<Self, Failure> {
         let count = COUNT_DEFAULT.min(call.shared.limits().scan_count_max);
         let mut scan = Self { pattern: b"*", count, without_values: false };
@@ -51,7 +51,7 @@ impl<'c> ElementScan<'c> {
     }
 }
 
-/// Reads a cursor as C reads an unsigned number: a negative one is counted down from the largest.
+/// Parses a cursor like C's unsigned conversion: a negative number counts down from the largest.
 fn parse_cursor(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     match text.strip_prefix('-') {
@@ -64,7 +64,7 @@ fn parse_cursor(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Writes the reply: the next cursor, and what was found. `page` writes what it finds, and gives the cursor.
+/// Writes the reply: the next cursor, and the elements. `page` writes the elements and returns the cursor.
 pub(super) fn write(
     call: &mut Call<'_>,
     page: impl FnOnce(&mut Written<'_>) -> Result<u64, ReadError>,

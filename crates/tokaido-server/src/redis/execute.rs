@@ -1,5 +1,5 @@
 //! Runs one request: finds the command, checks that the session may run it, opens the transaction,
-//! and writes the reply, or the error if it fails.
+//! and writes the reply, or an error.
 
 use std::{
     any::Any,
@@ -40,15 +40,15 @@ use crate::{
 /// What the caller does after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The reply is written (or there is none); go on with the next request.
+    /// The reply is written (or there is none); continue with the next request.
     Done,
     /// The request must run on the writer. Nothing was written and nothing has changed.
     NeedsWriter,
     /// The request may take long, and must run in the pool. Nothing was written and nothing has changed.
     NeedsPool,
-    /// The request waits: it is to run again when it is woken, or then. Nothing was written.
+    /// The request waits. It runs again when it is woken, or at the deadline. Nothing was written.
     Block {
-        /// Its deadline.
+        /// The deadline.
         until: Option<Instant>,
     },
     /// The reply is written; close the connection once it is sent.
@@ -66,10 +66,10 @@ pub(crate) enum Wanted {
 
 /// Runs one request and writes its reply.
 ///
-/// On [`Target::Writer`] a write command, or write procedure, is one transaction: committed if it
+/// On [`Target::Writer`], a write command or write procedure is one transaction: committed if it
 /// succeeds, rolled back on any error. The caller makes a batch durable with [`Writer::flush`] and
 /// sends the replies only after that; if flushing fails, it sends that error in place of them.
-/// Reads on the writer run in a transaction of their own, so that a pipeline sees its own writes.
+/// Reads on the writer run in their own transaction, so that a pipeline sees its own writes.
 ///
 /// A panic within the command is caught, rolled back, and answered as an internal error.
 pub fn execute(
@@ -111,7 +111,7 @@ pub fn execute(
     step
 }
 
-/// Rolls back after a panic, and gives the error for the client.
+/// Rolls back after a panic, and returns the error for the client.
 fn recover(panic: &(dyn Any + Send), context: &mut Context<'_>) -> Failure {
     let what = panic
         .downcast_ref::<&str>()
@@ -159,7 +159,7 @@ fn run(
         reply.simple("QUEUED");
         return Ok(Step::Done);
     }
-    // The writer's thread has it already, and nobody else's reads wait there.
+    // The request is already on the writer's thread, where no other client's reads wait.
     let is_with_writer = matches!(context.target, Target::Writer(_)) && !context.is_brief;
     let (shared, may_take_long) = (context.shared, context.may_take_long || is_with_writer);
     let reader = tracking::begin(session, &mut context.target)?;
@@ -196,7 +196,7 @@ fn run(
     }
 }
 
-/// What a session may ask for that takes messages in version 2 of the protocol, beside its subscriptions: a ping.
+/// Replies in a session that receives messages in version 2 of the protocol, where only PING is left to answer.
 fn answer_confined(wanted: Wanted, call: &mut Call<'_>) -> Result<Step, Failure> {
     match wanted.name() {
         "ping" => pubsub::pong(call),
@@ -212,7 +212,7 @@ impl Wanted {
         }
     }
 
-    /// What it takes to make this request of it.
+    /// The permission that the request needs.
     pub(crate) fn permission(self, request: Request<'_>) -> Permission<'_> {
         match self {
             Self::Command(command) => Permission::Command(command, request),
@@ -233,7 +233,7 @@ fn admit(
     procedures: &Procedures<'_>,
 ) -> Result<Wanted, Failure> {
     let wanted = look_up(request, shared, procedures);
-    // An anonymous client must not learn which commands and procedures there are, either.
+    // An anonymous client must not even learn which commands and procedures exist.
     let permission = wanted.as_ref().map_or(Permission::Session, |w| w.permission(request));
     let place = if session.queue.is_some() { Where::Multi } else { Where::TopLevel };
     admission::admit(session, permission, place)?;
@@ -258,7 +258,7 @@ fn look_up(
     }
 }
 
-/// Finds the command, if it is one of the table, and checks the number of arguments.
+/// Finds the command, if the table has it, and checks the number of arguments.
 pub(super) fn find_command(request: Request<'_>) -> Result<Option<&'static Command>, Failure> {
     match table::resolve(request)? {
         Some(command) if !command.accepts(request.len()) => {
@@ -371,8 +371,8 @@ pub(super) fn read<'c, T, S: Borrow<Session>>(
     }
 }
 
-/// The selected database, for a command in a transaction that may write. One that works on others, too,
-/// makes none of the selected one.
+/// The selected database, for a command in a transaction that may write. A command that also works on other
+/// databases does not create the selected one.
 pub(super) fn selected_for(
     command: &Command,
     selected: &Selected,
@@ -385,8 +385,8 @@ pub(super) fn selected_for(
     }
 }
 
-/// Runs a command inside a transaction that is already open. Commands that work on the session, and
-/// those that have transactions of their own, cannot run so.
+/// Runs a command in an open transaction. Commands that work on the session, and those that open
+/// their own transactions, cannot run this way.
 pub(super) fn run_within(
     command: &Command,
     call: &mut Call<'_>,
@@ -418,7 +418,7 @@ pub(super) fn run_within(
     ran.and_then(|()| call.check_reply())
 }
 
-/// Runs a command that writes, and notes what it calls its changes.
+/// Runs a command that writes, and records its names for its changes.
 fn run_noted(
     command: &Command,
     run: WriteFn,
@@ -430,10 +430,10 @@ fn run_noted(
     Ok(())
 }
 
-/// Whether a worker may run it in the writer's place. Of scripts and procedures it depends on how long their
-/// calls have taken.
+/// Whether a worker may run it in the writer's place. For scripts and procedures, this depends on how long
+/// earlier calls took.
 fn may_be_brief(wanted: Wanted, call: &Call<'_>) -> bool {
-    /// Maximum number of arguments of a write that is brief.
+    /// Maximum number of arguments of a brief write.
     const ARGUMENTS_MAX: usize = 64;
     let Wanted::Command(command) = wanted else { return true };
     match command.handler {
@@ -448,15 +448,15 @@ fn place_of_read(command: &Command, call: &Call<'_>) -> Place {
     Place::of_read(call.capabilities(), command.flags.has(Flags::LONG))
 }
 
-/// Whether the command writes only to a database that takes no part in transactions, and so needs no
+/// Whether the command writes only to a database that does not support transactions, and so needs no
 /// writer.
 fn is_in_place(command: &Command, call: &Call<'_>) -> bool {
     Place::of_write(call.capabilities()) != Place::Writer && !command.flags.has(Flags::SPANS)
 }
 
-/// Runs a write command on the selected database, which takes no part in transactions: at once, on
-/// the current thread. If another write comes between its reads and its writes, the reply is taken
-/// back and the command runs again.
+/// Runs a write command on the selected database, which does not support transactions: immediately,
+/// on the current thread. If another write comes between its reads and its writes, the reply is
+/// discarded and the command runs again.
 fn write_in_place(call: &mut Call<'_>, run: WriteFn) -> Result<(), Failure> {
     let (database, start) = (call.database, call.reply.mark());
     transact_in_place(&**call.shared.store(), database, |tx| {
@@ -466,7 +466,7 @@ fn write_in_place(call: &mut Call<'_>, run: WriteFn) -> Result<(), Failure> {
     })
 }
 
-/// Runs `body` as one transaction. After a conflict the reply is taken back and `body` runs again.
+/// Runs `body` as one transaction. After a conflict, discards the reply and runs `body` again.
 pub(super) fn write<'c, T>(
     call: &mut Call<'c>,
     writer: &mut dyn Writer,

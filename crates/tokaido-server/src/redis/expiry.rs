@@ -1,4 +1,4 @@
-//! Expiry: EXPIRE and its forms, TTL and its forms, PERSIST.
+//! Expiry: EXPIRE and its variants, TTL and its variants, PERSIST.
 
 use tokaido_store::{ReadTransaction, Record, WriteTransaction};
 
@@ -55,7 +55,7 @@ fn pexpireat(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), F
     expire_in(call, tx, Unit::AT_MILLISECONDS, "pexpireat")
 }
 
-/// When an expiry may be changed.
+/// The conditions for changing an expiry.
 #[derive(Default)]
 struct Conditions {
     only_if_none: bool,
@@ -93,7 +93,7 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// A record without an expiry counts as one that expires last of all.
+    /// A record without an expiry counts as the last to expire.
     fn hold(&self, old_ms: Option<u64>, new_ms: i64) -> bool {
         let old = old_ms.map_or(i128::MAX, i128::from);
         let new = i128::from(new_ms);
@@ -168,12 +168,12 @@ fn pexpiretime(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), 
     tell(call, tx, |at_ms| at_ms)
 }
 
-/// To the nearest second, as Redis rounds.
+/// Rounds to the nearest second, as Redis does.
 fn to_seconds(ms: u64) -> u64 {
     ms.saturating_add(500) / 1000
 }
 
-/// -2 without a record, -1 for one that never expires, else what `form` makes of the expiry.
+/// Replies -2 without a record, -1 without an expiry, or the expiry converted by `form`.
 fn tell(
     call: &mut Call<'_>,
     tx: &mut dyn ReadTransaction,

@@ -1,4 +1,4 @@
-//! Why a command failed, in the words that Redis clients know.
+//! Why a command failed, in the wording that Redis clients know.
 
 use tokaido_script::CallError;
 use tokaido_store::{
@@ -7,7 +7,7 @@ use tokaido_store::{
 
 use crate::{access::Denied, procedures::CallFailure};
 
-/// The message starts with the code that clients tell errors apart by.
+/// The message starts with a code by which clients distinguish errors.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("ERR syntax error")]
@@ -54,7 +54,7 @@ pub(crate) enum Failure {
     SameObject,
     #[error("ERR wrong number of arguments for '{command}' command")]
     Arity { command: String },
-    /// Version 2 of the protocol cannot tell replies from messages, but for these commands'.
+    /// In version 2 of the protocol, only these commands' replies can be told from messages.
     #[error(
         "ERR Can't execute '{command}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET \
          are allowed in this context"
@@ -70,12 +70,12 @@ pub(crate) enum Failure {
          RESP protocol version at the same time"
     )]
     HelloNotAuthenticated,
-    /// The rules of the user do not allow it.
+    /// The user's rules do not allow it.
     #[error("NOPERM {0}")]
     Forbidden(String),
     #[error("WRONGPASS invalid username-password pair or user is disabled.")]
     WrongPassword,
-    /// A protocol version that HELLO does not know.
+    /// HELLO asked for an unknown version of the protocol.
     #[error("NOPROTO unsupported protocol version")]
     Protocol,
     #[error("EXECABORT Transaction discarded because of previous errors.")]
@@ -85,32 +85,32 @@ pub(crate) enum Failure {
         "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"
     )]
     ExecArity,
-    /// Redis would go on here; a Tokaido transaction is all or nothing.
+    /// Redis would continue here; a Tokaido transaction is all or nothing.
     #[error("EXECABORT Transaction discarded because {command} failed: {source}")]
     Aborted { command: &'static str, source: Box<Failure> },
     #[error("ERR Write commands are not allowed from read-only scripts.")]
     ReadOnlyScript,
     #[error("ERR This Redis command is not allowed from script")]
     NotForScripts,
-    /// No client sees it: the command is run again, in the pool.
+    /// Never sent to a client: the command runs again, in the pool.
     #[error("ERR the command takes too long to be run here")]
     TakesLong,
     #[error("ERR the reply would be longer than {max} bytes (limits.reply_bytes_max); {instead}")]
     ReplyTooLong { max: usize, instead: &'static str },
-    /// A script raised an error, which has a code of its own.
+    /// A script raised an error, which has its own code.
     #[error("{0}")]
     Script(String),
     #[error("NOSCRIPT No matching script. Please use EVAL.")]
     NoScript,
     #[error("NOTBUSY No scripts in execution right now.")]
     NotBusy,
-    /// Anything else: the client's mistake, or something that this server does not do.
+    /// Anything else: the client's mistake, or something that this server does not support.
     #[error("ERR {0}")]
     Other(String),
-    /// A procedure said no, with a code of its own.
+    /// A procedure refused, with its own code.
     #[error("{code} {message}")]
     Refused { code: String, message: String },
-    /// A read or a write of the store failed.
+    /// A read from or a write to the store failed.
     #[error("ERR {0}")]
     Store(String),
     /// The store refuses writes until the server is restarted.
@@ -132,7 +132,7 @@ impl Failure {
         Self::Other(message.into())
     }
 
-    /// Whether a part of the command may have been done before it failed. Commands find all other
+    /// Whether a part of the command may have run before it failed. Commands detect all other
     /// failures before they write.
     pub(crate) fn may_follow_writes(&self) -> bool {
         matches!(self, Self::Store(_) | Self::Misconfigured(_) | Self::ReplyTooLong { .. })
@@ -196,7 +196,7 @@ impl From<IncrementError> for Failure {
     }
 }
 
-/// The client gets one line; what else there is of a fault is in the log.
+/// The client gets one line. Any further details of a fault are in the log.
 impl From<CallFailure> for Failure {
     fn from(failure: CallFailure) -> Self {
         let message = failure.error.to_string();
@@ -209,7 +209,7 @@ impl From<CallFailure> for Failure {
     }
 }
 
-/// Whether clients would take it for the code of an error: one word, and no reply of another type.
+/// Whether clients would take it for an error code: one word, and no reply of another type.
 fn is_code(text: &str) -> bool {
     let is_of_code = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
     !text.is_empty() && text.bytes().all(is_of_code)

@@ -1,9 +1,9 @@
-//! Redis's patterns: `*`, `?`, `[a-c]`, `[^a-c]`, and `\` before a byte that is meant itself.
+//! Redis's patterns: `*`, `?`, `[a-c]`, `[^a-c]`, and `\` before a byte to be taken literally.
 
-/// Whether `text` matches `pattern` as a whole. Takes at most the product of their lengths.
+/// Whether `text` as a whole matches `pattern`. The time is at most the product of their lengths.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // Where to go on when a byte does not match: after the last `*`, which then takes a byte more.
+    // Where to resume after a mismatch: after the last `*`, which then takes one more byte.
     let mut retry: Option<(usize, usize)> = None;
     loop {
         if pattern.get(p) == Some(&b'*') {
@@ -28,7 +28,7 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Matches one byte against the item of the pattern at `p`; gives the place after the item.
+/// Matches one byte against the pattern item at `p`. Returns the index after the item.
 fn match_byte(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
     match pattern[p] {
         b'?' => Some(p + 1),
@@ -41,8 +41,8 @@ fn match_byte(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
     }
 }
 
-/// Matches a class whose first byte after `[` is at `p`. A class that is not closed reaches to the
-/// end of the pattern.
+/// Matches a class whose first byte after `[` is at `p`. An unclosed class extends to the end of
+/// the pattern.
 fn match_class(pattern: &[u8], mut p: usize, byte: u8) -> (bool, usize) {
     let negated = pattern.get(p) == Some(&b'^');
     p += usize::from(negated);
@@ -67,7 +67,7 @@ fn match_class(pattern: &[u8], mut p: usize, byte: u8) -> (bool, usize) {
     }
 }
 
-/// The bytes that every match starts with, so that a scan visits only keys that have them.
+/// The bytes that every match starts with, so that a scan visits only keys with this prefix.
 pub(crate) fn literal_prefix(pattern: &[u8]) -> Vec<u8> {
     let mut prefix = Vec::new();
     let mut rest = pattern;
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(literal_prefix(b"?a"), b"");
     }
 
-    /// The definition, item by item, trying every length for a star.
+    /// The definition, item by item, trying every length for a `*`.
     fn naive(pattern: &[u8], text: &[u8]) -> bool {
         match (pattern, text) {
             ([], text) => text.is_empty(),

@@ -69,7 +69,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Gives the values of all fields of a hash.";
 };
 
-/// The hash that the first argument names.
+/// The hash named by the first argument.
 fn hash<'c>(call: &Call<'c>) -> Hash<'c> {
     Hash::new(call.database, call.arg(1))
 }
@@ -113,7 +113,7 @@ fn hdel(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failur
     Ok(())
 }
 
-/// What `read` makes of the value of the field that the second argument names.
+/// Applies `read` to the value of the field that the second argument names.
 fn read_field<R: Default>(
     call: &Call<'_>,
     tx: &mut (impl ReadTransaction + ?Sized),
@@ -175,14 +175,14 @@ fn hvals(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failur
     write_all(call, tx, len, |call, _, value| call.reply.bulk(value))
 }
 
-/// The number of fields, all of which are about to be visited.
+/// The number of fields, all of which the caller will visit.
 fn visited_len(call: &Call<'_>, tx: &mut dyn ReadTransaction) -> Result<usize, Failure> {
     let len = hash(call).len(tx)?;
     call.check_visit(len)?;
     Ok(len as usize)
 }
 
-/// Writes every field, of which the reply's head has announced `len`.
+/// Writes every field; the reply's header has announced `len`.
 fn write_all(
     call: &mut Call<'_>,
     tx: &mut dyn ReadTransaction,

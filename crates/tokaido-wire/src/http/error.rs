@@ -1,52 +1,52 @@
-//! Why a request is refused before anything of it is read.
+//! Why a request is refused before any of it is processed.
 
 use super::head::TARGET_LEN_MAX;
 
-/// A request is not HTTP/1.1, or another server or proxy might read it otherwise. The answer has the
-/// [`status`](Self::status), and the connection is closed: nobody knows where the next request begins.
+/// A request is not HTTP/1.1, or another server or proxy might read it differently. The answer has
+/// the [`status`](Self::status). The connection is closed: the next request's start is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FramingError {
-    /// The first line has other parts than a request line.
+    /// The first line is not a request line.
     #[error("a request begins with METHOD TARGET HTTP/1.1")]
     RequestLine,
-    /// The target is none of the four that there are, or has a byte that no URL has.
+    /// The target has none of the four valid forms, or contains a byte that no URL has.
     #[error("the target is a path from / on, percent-encoded and without #")]
     Target,
     /// A version other than 1.0 and 1.1.
     #[error("HTTP/1.1 and HTTP/1.0 are spoken here, and no other version")]
     Version,
-    /// A target that is longer than a parser takes.
+    /// The target is longer than the parser accepts.
     #[error("a target has at most {TARGET_LEN_MAX} bytes")]
     TargetTooLong,
-    /// A tunnel is asked for.
+    /// The client asks for a tunnel.
     #[error("CONNECT is for proxies, and this is none")]
     Connect,
-    /// A line of the head that is no header, or one that is folded.
+    /// A line of the head is not a header, or is folded.
     #[error("a header is a name, a colon right behind it, and a value on the same line")]
     Header,
-    /// An option of the connection that is no name.
+    /// An option of `Connection` is not a name.
     #[error("Connection has names, such as close, with commas between them")]
     Connection,
-    /// A length that is no number, or that comes twice.
+    /// The length is not a number, or is given twice.
     #[error("Content-Length comes once, with a number of bytes")]
     ContentLength,
-    /// A length and a transfer coding.
+    /// Both a length and a transfer coding are given.
     #[error("Content-Length and Transfer-Encoding contradict each other; send one of them")]
     TwoLengths,
-    /// Transfer codings after which nobody knows where the body ends.
+    /// The transfer codings leave it unclear where the body ends.
     #[error("Transfer-Encoding ends with chunked, which comes once, and needs HTTP/1.1")]
     TransferEncoding,
-    /// A transfer coding that is not known here.
+    /// The transfer coding is not supported.
     #[error("chunked is the only transfer coding that is known here")]
     TransferCoding,
-    /// The request line and the headers are together above the limit.
+    /// The request line and the headers together exceed the limit.
     #[error("a request line with its headers has at most {0} bytes here")]
     HeadTooLong(usize),
     /// There are more headers than the limit.
     #[error("a request has at most {0} headers here")]
     TooManyHeaders(usize),
-    /// A body in chunks is not framed as such.
+    /// A chunked body is not framed correctly.
     #[error("a chunk is its size in hexadecimal digits, CRLF, so many bytes, CRLF")]
     Chunk,
 }

@@ -5,10 +5,10 @@ use super::{
     head::{Body, Head, is_of_value},
 };
 
-/// Maximum number of digits of a chunk's size: those of 64 bits.
+/// Maximum number of digits of a chunk's size, enough for 64 bits.
 const SIZE_DIGITS_MAX: usize = 16;
 
-/// How large a head may be.
+/// Limits on the size of a head.
 #[derive(Clone, Copy, Debug)]
 pub struct HeadLimits {
     /// Maximum number of bytes of a request line with its headers.
@@ -17,36 +17,35 @@ pub struct HeadLimits {
     pub headers_max: usize,
 }
 
-/// How much of what has come may be read.
+/// How many of the received bytes may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fit {
-    /// So many bytes are of requests that nothing is wrong with.
+    /// Number of bytes that belong to valid requests.
     pub len: usize,
-    /// What is wrong with the request that begins there. [`FramingError::Chunk`] is found within a
+    /// What is wrong with the request that begins there. [`FramingError::Chunk`] is found in a
     /// body, whose head has been read; all others are found in a head that has not.
     pub error: Option<FramingError>,
-    /// The client has said that no request follows these bytes: whatever comes behind them is none.
+    /// The client has said that no request follows these bytes: anything after them is ignored.
     pub is_end: bool,
 }
 
-/// Where a connection is between its requests. It keeps the part of a line that has come, and
-/// nothing else.
+/// Where a connection is within its sequence of requests. It buffers only an incomplete line.
 #[derive(Debug)]
 pub struct Framing {
     state: State,
-    /// What has come of the line that is under way.
+    /// The incomplete line received so far.
     line: Vec<u8>,
-    /// Bytes of the lines since the request, its trailers, or the size of its chunk began.
+    /// Bytes of the lines since the request, its trailers or the size of its chunk began.
     lines_len: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Before a request line. Empty lines may stand there.
+    /// Before a request line, which empty lines may precede.
     Start,
     /// Within the headers.
     Head(Head),
-    /// So many bytes of the body are to come.
+    /// Within a body, with `left` bytes to come.
     Bytes {
         left: u64,
         is_last: bool,
@@ -55,7 +54,7 @@ enum State {
     Size {
         is_last: bool,
     },
-    /// So many bytes of a chunk are to come.
+    /// Within a chunk, with `left` bytes to come.
     Chunk {
         left: u64,
         is_last: bool,
@@ -80,9 +79,9 @@ impl Default for Framing {
 }
 
 impl Framing {
-    /// Looks at the bytes that come next on the connection.
+    /// Examines the next bytes of the connection.
     ///
-    /// Once it has found an error it finds the same one in whatever comes.
+    /// After the first error, it returns the same error for any input.
     pub fn look(&mut self, bytes: &[u8], limits: HeadLimits) -> Fit {
         let (mut at, mut request_start) = (0, 0);
         while at < bytes.len() {
@@ -111,13 +110,13 @@ impl Framing {
         Fit { len: at, error: None, is_end: matches!(self.state, State::Done) }
     }
 
-    /// Whether the last byte that it has looked at was the last one of a request, or none has come.
+    /// Whether the last byte examined ended a request, or no byte has been examined yet.
     #[must_use]
     pub fn is_between_requests(&self) -> bool {
         matches!(self.state, State::Start) && self.lines_len == 0
     }
 
-    /// Passes over the bytes of a body; gives how many.
+    /// Skips bytes of a body and returns how many.
     fn skip(&mut self, bytes: &[u8]) -> Option<usize> {
         let (State::Bytes { left, is_last } | State::Chunk { left, is_last }) = self.state else {
             return None;
@@ -133,7 +132,7 @@ impl Framing {
         Some(len)
     }
 
-    /// Takes a line, or what has come of it; gives how many bytes that is.
+    /// Takes a line, or as much of it as has arrived, and returns its number of bytes.
     fn take_line(&mut self, bytes: &[u8], limits: HeadLimits) -> Result<usize, FramingError> {
         let found = memchr::memchr(b'\n', bytes);
         let len = found.map_or(bytes.len(), |line_end| line_end + 1);
@@ -161,7 +160,7 @@ impl Framing {
         Ok(len)
     }
 
-    /// Goes on behind a whole line. RFC 9112 lets a line feed alone end a line of a head, but none
+    /// Processes a complete line. RFC 9112 lets a bare line feed end a line of a head, but not one
     /// of a body.
     fn end_line(&mut self, line: &[u8], limits: HeadLimits) -> Result<(), FramingError> {
         let is_of_body = matches!(
@@ -207,8 +206,8 @@ fn after(is_last: bool) -> State {
     if is_last { State::Done } else { State::Start }
 }
 
-/// The size that the line before a chunk begins with. Of what extends it, all but what kind of bytes
-/// those are is left to the parser.
+/// The size at the start of the line before a chunk. Of the chunk extensions only the kind of their
+/// bytes is checked here; the rest is left to the parser.
 fn size(line: &[u8]) -> Result<u64, FramingError> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let is_size = digits <= SIZE_DIGITS_MAX && line.iter().all(|&byte| is_of_value(byte));
@@ -229,8 +228,8 @@ mod tests {
     fn check(bytes: &str, len: usize, error: Option<FramingError>) {
         let whole = Framing::default().look(bytes.as_bytes(), LIMITS);
         assert_eq!((whole.len, whole.error), (len, error), "{bytes:?}");
-        // However it comes: as much of it is fit, apart from what had to be let through of a head
-        // before what is wrong with it had come.
+        // Splitting the input anywhere must not change the result, except that part of a bad head
+        // may have been let through before the error arrived.
         for cut in 0..bytes.len() {
             let (first, second) = bytes.as_bytes().split_at(cut);
             let mut framing = Framing::default();
@@ -325,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Bytes that look like requests more often than chance would have it.
+    /// Bytes that resemble requests more often than random ones would.
     fn near_http() -> impl Strategy<Value = Vec<u8>> {
         let lines = [
             "GET / HTTP/1.1\r\n",
@@ -368,7 +367,7 @@ mod tests {
                     break;
                 }
             }
-            // Of a head, what had come before it was known to be wrong was let through.
+            // The part of a head that arrived before the error was let through.
             prop_assert!(len >= whole.len);
         }
     }

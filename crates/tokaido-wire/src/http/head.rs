@@ -2,10 +2,10 @@
 
 use super::error::FramingError;
 
-/// Maximum number of bytes of a target, which is what the parser takes.
+/// Maximum number of bytes of a target: the most that the parser accepts.
 pub(super) const TARGET_LEN_MAX: usize = (1 << 16) - 2;
 
-/// The bytes that a target may have.
+/// The bytes allowed in a target.
 const OF_TARGET: [bool; 256] = {
     let (mut table, mut byte) = ([false; 256], 0);
     while byte < table.len() {
@@ -16,7 +16,7 @@ const OF_TARGET: [bool; 256] = {
     table
 };
 
-/// The bytes that a token may have, as the name of a header is one.
+/// The bytes allowed in a token, such as a header's name.
 const OF_TOKEN: [bool; 256] = {
     let (mut table, mut byte) = ([false; 256], 0);
     while byte < table.len() {
@@ -42,7 +42,7 @@ pub(super) struct Head {
     has_keep_alive: bool,
 }
 
-/// What `Transfer-Encoding` has named, in all of its lines.
+/// What the `Transfer-Encoding` headers have named, all lines together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Codings {
     is_given: bool,
@@ -95,7 +95,7 @@ impl Head {
         })
     }
 
-    /// Reads a header, without its line end. There may be `headers_max` of them.
+    /// Reads a header, without its line end. At most `headers_max` are allowed.
     pub(super) fn add(&mut self, line: &[u8], headers_max: usize) -> Result<(), FramingError> {
         self.headers += 1;
         if self.headers > headers_max {
@@ -103,8 +103,8 @@ impl Head {
         }
         let colon = memchr::memchr(b':', line).ok_or(FramingError::Header)?;
         let (name, value) = (&line[..colon], trimmed(&line[colon + 1..]));
-        // A space before the colon, and one before the name, which would fold the line, are no
-        // part of a token.
+        // A token contains no spaces, so this also refuses a space before the colon, and one before
+        // the name, which would fold the line.
         if !is_token(name) || !value.iter().all(|&byte| is_of_value(byte)) {
             return Err(FramingError::Header);
         }
@@ -116,7 +116,7 @@ impl Head {
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             self.codings.add(value)?;
         } else if name.eq_ignore_ascii_case(b"connection") {
-            // A parser that does not understand a list may miss the close in it.
+            // A parser that does not understand a list may overlook the `close` in it.
             if !elements(value).all(is_token) {
                 return Err(FramingError::Connection);
             }
@@ -127,7 +127,7 @@ impl Head {
         Ok(())
     }
 
-    /// What follows, now that the head is whole.
+    /// What follows the complete head.
     pub(super) fn body(&self) -> Result<Body, FramingError> {
         let Codings { is_given, is_chunked, has_others } = self.codings;
         match self.length {
@@ -139,7 +139,7 @@ impl Head {
         }
     }
 
-    /// Whether the client wants the connection to end with this request.
+    /// Whether the client wants the connection closed after this request.
     pub(super) fn is_last(&self) -> bool {
         self.has_close || (self.is_http_1_0 && !self.has_keep_alive)
     }
@@ -161,7 +161,7 @@ impl Codings {
     }
 }
 
-/// `HTTP/` and a number: another version, and not something else.
+/// Whether `text` is `HTTP/` and a number, so that it is another version and not something else.
 fn is_other_version(text: &[u8]) -> bool {
     let number = text.strip_prefix(b"HTTP/").unwrap_or_default();
     let (first, last) = (number.first(), number.last());
@@ -169,7 +169,7 @@ fn is_other_version(text: &[u8]) -> bool {
     is_digit(first) && is_digit(last) && number.iter().all(|b| b.is_ascii_digit() || *b == b'.')
 }
 
-/// A path, a whole URL, or, for OPTIONS, the server.
+/// Whether it is a path, a whole URL or, for OPTIONS, the server.
 fn is_target(method: &[u8], target: &[u8]) -> bool {
     // A URL has a host.
     let is_url = |scheme: &[u8]| {
@@ -188,7 +188,7 @@ fn is_target(method: &[u8], target: &[u8]) -> bool {
     (target.is_ascii() || std::str::from_utf8(target).is_ok()) && !query.contains(&b'"')
 }
 
-/// Without the spaces and tabs around it, and these alone: a carriage return is none of them.
+/// Trims spaces and tabs only: a carriage return is neither.
 fn trimmed(text: &[u8]) -> &[u8] {
     let is_text = |byte: &u8| !matches!(byte, b' ' | b'\t');
     match (text.iter().position(is_text), text.iter().rposition(is_text)) {
@@ -197,7 +197,7 @@ fn trimmed(text: &[u8]) -> &[u8] {
     }
 }
 
-/// The elements of a list, without the spaces around them and the empty ones.
+/// The non-empty elements of a list, trimmed.
 fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trimmed).filter(|e| !e.is_empty())
 }
@@ -206,12 +206,12 @@ fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&byte| OF_TOKEN[usize::from(byte)])
 }
 
-/// Text of any encoding. A NUL, or a carriage return alone, is none.
+/// Text of any encoding, without NUL and carriage return.
 pub(super) fn is_of_value(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// A number of digits alone: no sign, no list. There is no body of more bytes than a file may have.
+/// A number that consists of digits only: no sign, no list. No body is longer than a file can be.
 fn digits(text: &[u8]) -> Option<u64> {
     if !text.iter().all(u8::is_ascii_digit) {
         return None;

@@ -1,10 +1,10 @@
-//! The framing of HTTP/1.1 requests (RFC 9112): where each one begins and ends among the bytes of a
-//! connection, and which of them a server has to refuse.
+//! The framing of HTTP/1.1 requests (RFC 9112): where each one begins and ends in the byte stream
+//! of a connection, and which of them a server must refuse.
 //!
-//! It stands before a parser of HTTP, which may so be more lenient than a server can be whose port
-//! browsers reach: a parser that takes one of two lengths, or drops what it does not need of a
-//! target, cannot be asked afterwards what it was that it has dropped. Nothing is parsed for others
-//! here, and of a body not a byte is looked at beyond the sizes of its chunks.
+//! It runs before an HTTP parser, which may then be more lenient than is safe for a server that
+//! browsers can reach: a parser that takes one of two lengths, or drops parts of a target, cannot
+//! be asked afterwards what it dropped. This module does not return parsed requests, and of a body
+//! it looks only at the sizes of the chunks.
 
 mod error;
 mod framing;

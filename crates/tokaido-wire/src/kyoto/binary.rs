@@ -1,5 +1,5 @@
-//! The binary protocol: bulk commands whose numbers are big-endian. A reply begins with the byte that
-//! its request began with, or is [`ERROR`] alone.
+//! The binary protocol: bulk commands with big-endian numbers. A reply begins with the same byte as
+//! its request, or is [`ERROR`] alone.
 //!
 //! ```text
 //! play_script  B4 flags:u32 name_len:u32 count:u32 name {key_len:u32 value_len:u32 key value}*
@@ -13,7 +13,7 @@
 //! replication  B1 flags:u32 timestamp:u64 server:u16
 //! ```
 
-/// What a request of the binary protocol begins with.
+/// The first byte of a request of the binary protocol.
 pub const MAGICS: &[u8] = &[0xb1, 0xb4, 0xb8, 0xb9, 0xba];
 
 /// The reply to a request that failed.
@@ -28,24 +28,24 @@ pub const XT_MAX: i64 = (1 << 40) - 1;
 /// A request.
 #[derive(Clone, Debug)]
 pub enum Request<'a> {
-    /// To call a procedure with pairs.
+    /// Calls a procedure with pairs.
     PlayScript {
         /// Its name.
         name: &'a [u8],
-        /// The pairs; of each, the database and the expiry say nothing.
+        /// The pairs, whose databases and expiries have no meaning.
         pairs: Items<'a>,
     },
-    /// To set records.
+    /// Sets records.
     SetBulk(Items<'a>),
-    /// To remove records.
+    /// Removes records.
     RemoveBulk(Items<'a>),
-    /// To get records.
+    /// Gets records.
     GetBulk(Items<'a>),
-    /// To be sent the log of updates.
+    /// Asks for the update log.
     Replication,
 }
 
-/// The items of a request, one after the other.
+/// The items of a request, in order.
 #[derive(Clone, Debug)]
 pub struct Items<'a> {
     layout: Layout,
@@ -53,7 +53,7 @@ pub struct Items<'a> {
     left: u32,
 }
 
-/// What a request names.
+/// An item of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item<'a> {
     /// The number of the database.
@@ -62,11 +62,11 @@ pub struct Item<'a> {
     pub key: &'a [u8],
     /// The value, empty where there is none.
     pub value: &'a [u8],
-    /// The expiry of a record to be set: seconds from now, or below zero seconds since the epoch.
+    /// The expiry of a record to be set: seconds from now, or, if negative, seconds since the epoch.
     pub xt: i64,
 }
 
-/// What came of decoding.
+/// The outcome of decoding.
 #[derive(Debug)]
 pub enum Decoded<'a> {
     /// The input ends within a request.
@@ -82,7 +82,7 @@ pub enum Decoded<'a> {
     },
 }
 
-/// The input is not the binary protocol, or too much of it.
+/// The input is not the binary protocol, or exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BinaryError {
     /// No request begins with this byte.
@@ -96,7 +96,7 @@ pub enum BinaryError {
     },
 }
 
-/// Which fields stand before the key of an item.
+/// The fields before the key of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// `key_len:u32 value_len:u32`
@@ -116,7 +116,7 @@ impl Layout {
         }
     }
 
-    /// The item that begins here, without its key and value, and their lengths.
+    /// Reads the item that begins here, without its key and value, and the lengths of both.
     fn read(self, bytes: &[u8]) -> Option<(Item<'static>, u64, u64)> {
         let mut reader = Reader(bytes);
         let database = if self == Self::Pair { 0 } else { u16::from_be_bytes(reader.take()?) };
@@ -152,7 +152,7 @@ impl<'a> Iterator for Items<'a> {
 }
 
 impl Items<'_> {
-    /// How many are still to come.
+    /// How many items are left.
     #[must_use]
     pub fn left(&self) -> usize {
         self.left as usize
@@ -160,16 +160,16 @@ impl Items<'_> {
 }
 
 /// Decodes the requests of one connection. It copies nothing, allocates nothing, and looks at each
-/// item once, however its bytes come.
+/// item once, however the bytes are split.
 #[derive(Debug)]
 pub struct Decoder {
     request_len_max: usize,
-    /// How far the items of the request at hand were found to be whole: the place of the next one, and
-    /// how many there are from there on.
+    /// How far the items of the current request are known to be complete: the offset of the next
+    /// one, and the number of items from there on.
     checked: Option<(usize, u32)>,
 }
 
-/// What stands before the items.
+/// The part of a request before its items.
 struct Head<'a> {
     len: usize,
     flags: u32,
@@ -180,16 +180,16 @@ struct Head<'a> {
 }
 
 impl Decoder {
-    /// For requests of at most `request_len_max` bytes.
+    /// Creates a decoder for requests of at most `request_len_max` bytes.
     #[must_use]
     pub fn new(request_len_max: usize) -> Self {
         Self { request_len_max, checked: None }
     }
 
-    /// Decodes the request at the head of `input`, which must begin where the last one ended.
+    /// Decodes the request at the start of `input`, which must begin where the last one ended.
     ///
     /// # Errors
-    /// [`BinaryError`]; nobody knows where the next request begins then.
+    /// [`BinaryError`], after which it is unclear where the next request begins.
     pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<Decoded<'a>, BinaryError> {
         let Some(&magic) = input.first() else { return Ok(Decoded::Incomplete) };
         let Some(head) = self.head(magic, input)? else { return Ok(Decoded::Incomplete) };
@@ -197,7 +197,7 @@ impl Decoder {
         while left > 0 {
             let Some((_, key_len, value_len)) = input.get(at..).and_then(|i| head.layout.read(i))
             else {
-                // A count that can never come whole is refused before its items come.
+                // An item count that can never fit is refused before its items arrive.
                 self.check_len(at as u64 + u64::from(left) * head.layout.len() as u64)?;
                 self.checked = Some((at, left));
                 return Ok(Decoded::Incomplete);
@@ -271,7 +271,7 @@ pub fn hits(magic: u8, hits: u32, output: &mut Vec<u8>) {
     output.extend_from_slice(&hits.to_be_bytes());
 }
 
-/// Writes a list whose length is known at its end: the reply to `get_bulk` or `play_script`.
+/// Writes a list whose length is known only at its end: the reply to `get_bulk` or `play_script`.
 #[derive(Debug)]
 pub struct ListWriter {
     start: usize,
@@ -308,13 +308,13 @@ impl ListWriter {
         output.extend_from_slice(value);
     }
 
-    /// Ends it.
+    /// Ends the list.
     pub fn end(self, output: &mut [u8]) {
         output[self.start + 1..][..4].copy_from_slice(&self.count.to_be_bytes());
     }
 }
 
-/// The lengths of key and value, which come from requests and records: those are shorter than 4 GiB.
+/// The lengths of key and value. Both come from requests and records, and so are below 4 GiB.
 fn lengths(item: &Item<'_>) -> [u8; 8] {
     let [key, value] =
         [item.key, item.value].map(|part| u32::try_from(part.len()).unwrap_or(u32::MAX));

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use super::quoted;
 use crate::base64;
 
-/// Names and values, in the order of the names. Of a name that comes twice the last value counts.
+/// Names and values, ordered by name. If a name is given twice, its last value counts.
 pub type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const TSV: &str = "text/tab-separated-values";
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A column longer than this is not written as it is, whatever is in it.
+/// A column longer than this is always encoded, whatever it contains.
 const RAW_LEN_MAX: usize = 255;
 
 /// How the columns of a body are encoded, names and values alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// They are as they are, without tabs and line ends.
+    /// The columns stand for themselves, and contain no tabs and line ends.
     Raw,
     /// Base64.
     Base64,
@@ -30,15 +30,15 @@ pub enum Encoding {
 /// What the `Content-Type` of a body says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentType {
-    /// A pair in each line, a tab within it.
+    /// One pair on each line, with a tab between name and value.
     Tsv(Encoding),
     /// A form.
     Form,
-    /// Something else, in which there are no pairs.
+    /// Anything else, which holds no pairs.
     Other,
 }
 
-/// A column is not in the encoding that the body says.
+/// A column does not have the encoding that the body declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a column is not encoded as colenc says")]
 pub struct ColumnError;
@@ -89,7 +89,7 @@ impl ContentType {
 fn read_tsv(body: &[u8], encoding: Encoding, pairs: &mut Pairs) -> Result<(), ColumnError> {
     for line in body.split(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // A line without a tab is no pair, and is passed over as Kyoto Tycoon does.
+        // A line without a tab is not a pair, and is skipped as in Kyoto Tycoon.
         let Some(tab) = memchr::memchr(b'\t', line) else { continue };
         let decode = |column: &[u8]| encoding.decode(column).ok_or(ColumnError);
         pairs.insert(decode(&line[..tab])?, decode(&line[tab + 1..])?);
@@ -97,8 +97,8 @@ fn read_tsv(body: &[u8], encoding: Encoding, pairs: &mut Pairs) -> Result<(), Co
     Ok(())
 }
 
-/// Adds the pairs of a form, or of the query of a URL. A name without `=` has an empty value, and an
-/// escape that is broken stays as it is.
+/// Adds the pairs of a form, or of the query of a URL. A name without `=` has an empty value, and a
+/// malformed escape is left as it is.
 pub fn read_form(text: &[u8], pairs: &mut Pairs) {
     for pair in text.split(|&byte| matches!(byte, b'&' | b';')) {
         let pair = pair.trim_ascii_start();
@@ -124,8 +124,8 @@ impl Encoding {
     }
 }
 
-/// Writes pairs as a body, with the `Content-Type` that it needs: as they are if that can be read back,
-/// and else in the shorter of Base64 and percent-encoding, as Kyoto Tycoon chooses.
+/// Writes pairs as a body, with its `Content-Type`: raw if that can be read back, otherwise in the
+/// shorter of Base64 and percent-encoding, as Kyoto Tycoon chooses.
 #[must_use]
 pub fn write(pairs: &Pairs) -> (&'static str, Vec<u8>) {
     let columns = || pairs.iter().flat_map(|(name, value)| [name, value]);
@@ -142,7 +142,7 @@ pub fn write(pairs: &Pairs) -> (&'static str, Vec<u8>) {
         put(&|column, body| body.extend_from_slice(column));
         return (TSV, body);
     }
-    // Both are judged by the first bytes of each column.
+    // Both lengths are estimated from the first bytes of each column.
     let heads = || columns().map(|column| &column[..column.len().min(RAW_LEN_MAX)]);
     let base64_len: usize = heads().map(|head| head.len() * 6 / 4 + 3).sum();
     let url_len: usize = heads().flatten().map(|&byte| if is_kept(byte) { 1 } else { 3 }).sum();
@@ -177,7 +177,7 @@ pub fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Decodes percent-encoding with `+` for a space. An escape that is broken stays as it is.
+/// Decodes percent-encoding with `+` for a space. A malformed escape is left as it is.
 #[must_use]
 pub fn unescape(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());

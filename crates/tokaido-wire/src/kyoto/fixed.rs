@@ -1,10 +1,10 @@
-//! The numbers with a fraction that Kyoto Tycoon keeps in values.
+//! The fixed-point numbers that Kyoto Tycoon keeps in values.
 
 /// One, in the fraction of a [`Fixed`].
 const UNIT: i64 = 1_000_000_000_000_000;
 
-/// A number with a fraction, as `increment_double` keeps it: the integer and 10^15 times the fraction,
-/// each 8 bytes, big-endian. Both have the sign of the number.
+/// A fixed-point number, as `increment_double` keeps it: the integer part and 10^15 times the
+/// fraction, 8 bytes each, big-endian. Both have the sign of the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
     integer: i64,
@@ -12,13 +12,13 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Length of its bytes.
+    /// Length of its encoding in bytes.
     pub const LEN: usize = 16;
     /// Zero.
     pub const ZERO: Self = Self { integer: 0, fraction: 0 };
     const NAN: Self = Self { integer: i64::MIN, fraction: i64::MIN };
 
-    /// The number, what does not fit being infinite.
+    /// Converts a double; what does not fit becomes infinite.
     #[must_use]
     pub fn of(number: f64) -> Self {
         if number.is_nan() {
@@ -33,7 +33,7 @@ impl Fixed {
         }
     }
 
-    /// The number that the bytes are, if they are as many as there must be.
+    /// Reads an encoded number; `None` if the length is wrong.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (integer, fraction) = bytes.split_first_chunk::<8>()?;
@@ -42,7 +42,7 @@ impl Fixed {
         Some(Self { integer: number(*integer), fraction: number(fraction) })
     }
 
-    /// Its bytes.
+    /// Its encoding.
     #[must_use]
     pub fn bytes(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
@@ -51,13 +51,13 @@ impl Fixed {
         bytes
     }
 
-    /// Whether it is a number, and not infinite.
+    /// Whether it is a number and finite.
     #[must_use]
     pub fn is_finite(self) -> bool {
         !matches!(self.integer, i64::MIN | i64::MAX)
     }
 
-    /// The number as near as a double comes to it.
+    /// The nearest double.
     #[must_use]
     pub fn value(self) -> f64 {
         match self {
@@ -69,7 +69,7 @@ impl Fixed {
         }
     }
 
-    /// The sum of two that are finite.
+    /// The sum of two finite numbers.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         let fraction = self.fraction.saturating_add(other.fraction);
@@ -79,7 +79,7 @@ impl Fixed {
     }
 }
 
-/// 10^15 times a fraction, without what is behind the point: exactly, since a product of doubles would
+/// 10^15 times a fraction, truncated to an integer. It is exact, where a product of doubles would
 /// be rounded.
 fn units(fraction: f64) -> i64 {
     let bits = fraction.abs().to_bits();

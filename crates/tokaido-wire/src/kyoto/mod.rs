@@ -1,6 +1,6 @@
-//! The protocols of Kyoto Tycoon, for servers: TSV-RPC, whose requests and replies are pairs of names
-//! and values in bodies of HTTP, and the binary protocol of its bulk commands. (Source: the
-//! specification that Kyoto Tycoon brings along, `doc/spex.html`, and `ktserver.cc`.)
+//! The protocols of Kyoto Tycoon, for servers: TSV-RPC, whose requests and replies are pairs of
+//! names and values in HTTP bodies, and the binary protocol of its bulk commands. (Source: the
+//! specification that comes with Kyoto Tycoon, `doc/spex.html`, and `ktserver.cc`.)
 //!
 //! The pairs of a call are read with [`ContentType`] and written with [`columns::write`]:
 //!

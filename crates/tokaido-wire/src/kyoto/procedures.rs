@@ -1,5 +1,5 @@
-//! The table of TSV-RPC's procedures. The server finds procedures in it; rights and the page of
-//! documentation follow it, too.
+//! The table of TSV-RPC procedures. The server looks procedures up in it; access rights and the
+//! documentation page are derived from it, too.
 
 use Effect::{Administer, Call, Read, Session, Write};
 
@@ -48,7 +48,7 @@ pub enum Verb {
     CurDelete,
 }
 
-/// What a procedure does, by which it is allowed or not.
+/// What a procedure does, which decides who may call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It touches no data.
@@ -57,9 +57,9 @@ pub enum Effect {
     Read,
     /// It writes data.
     Write,
-    /// It calls a procedure of the operator's.
+    /// It calls one of the operator's procedures.
     Call,
-    /// It looks into the server.
+    /// It inspects the server.
     Administer,
 }
 
@@ -72,15 +72,15 @@ pub struct Procedure {
     pub verb: Verb,
     /// What it does.
     pub effect: Effect,
-    /// What it takes; what is in brackets may be missing.
+    /// Its inputs; those in brackets are optional.
     pub inputs: &'static str,
-    /// What it gives.
+    /// Its outputs.
     pub outputs: &'static str,
-    /// What it does, in a sentence.
+    /// What it does, in one sentence.
     pub summary: &'static str,
 }
 
-/// The procedure of that name.
+/// Looks up a procedure by name.
 #[must_use]
 pub fn find(name: &[u8]) -> Option<&'static Procedure> {
     PROCEDURES.iter().find(|procedure| procedure.name.as_bytes() == name)

@@ -1,8 +1,8 @@
-//! Quoted-printable (RFC 2045), of one line, which is all that a column has.
+//! Quoted-printable (RFC 2045) on a single line, since a column has only one.
 
 use super::columns::digit;
 
-/// Bytes as text, on one line however long it gets.
+/// Encodes bytes on one line, however long it gets.
 #[must_use]
 pub fn encode(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes.len());
@@ -15,7 +15,7 @@ pub fn encode(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The bytes that `text` stands for; `None` for a `=` without two hexadecimal digits behind it.
+/// Decodes `text`; `None` if a `=` is not followed by two hexadecimal digits.
 #[must_use]
 pub fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());

@@ -1,23 +1,23 @@
-//! The binary protocol: replies, and what they say of a failure.
+//! The binary protocol: replies and their statuses.
 
 /// The first byte of a request.
 pub const REQUEST_MAGIC: u8 = 0x80;
 
 const RESPONSE_MAGIC: u8 = 0x81;
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
-    /// It is done.
+    /// Success.
     Success = 0x00,
     /// There is no such record.
     NotFound = 0x01,
-    /// There is one, or one with another cas.
+    /// The record exists, or has another cas.
     Exists = 0x02,
     /// The value is over the limit.
     TooLarge = 0x03,
-    /// The lengths are not those of the operation.
+    /// The lengths do not fit the operation.
     Invalid = 0x04,
     /// There is nothing to append to.
     NotStored = 0x05,
@@ -27,12 +27,12 @@ pub enum Status {
     AuthError = 0x20,
     /// There is no such operation.
     UnknownCommand = 0x81,
-    /// The server has failed.
+    /// The server failed.
     Internal = 0x84,
 }
 
 impl Status {
-    /// What the reply says, in memcached's words.
+    /// The text of an error reply, in memcached's words.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -50,19 +50,19 @@ impl Status {
     }
 }
 
-/// What a reply repeats of its request.
+/// The parts of a request that its reply repeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Echo {
     /// The operation's number.
     pub opcode: u8,
-    /// What the client knows it by.
+    /// The client's own identifier of it.
     pub opaque: [u8; 4],
 }
 
-/// What a reply has behind its header.
+/// The body of a reply, after its header.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Body<'a> {
-    /// What stands before the key.
+    /// The extras, before the key.
     pub extras: &'a [u8],
     /// The key.
     pub key: &'a [u8],
@@ -85,7 +85,7 @@ pub fn reply(out: &mut Vec<u8>, echo: Echo, status: Status, cas: u64, body: Body
     }
 }
 
-/// Appends a reply that says what is wrong.
+/// Appends an error reply.
 pub fn error(out: &mut Vec<u8>, echo: Echo, status: Status, text: &str) {
     reply(out, echo, status, 0, Body { value: text.as_bytes(), ..Body::default() });
 }

@@ -1,4 +1,4 @@
-//! From the bytes of a connection to requests of the binary protocol.
+//! Decodes the bytes of a connection into requests of the binary protocol.
 
 use super::{
     binary::{Echo, REQUEST_MAGIC, Status},
@@ -9,36 +9,36 @@ use super::{
     request::{Exptime, Store},
 };
 
-/// Length of what every request begins with.
+/// Length of a request's header.
 const HEADER_LEN: usize = 24;
 
-/// The expiry that says that a counter which is missing stays so.
+/// The expiry that says that a missing counter is not to be created.
 const NO_COUNTER: u32 = u32::MAX;
 
 /// Decodes the requests of one connection. It copies nothing and allocates nothing.
 #[derive(Debug, Default)]
 pub struct BinaryDecoder {
-    /// Bytes of a refused body that are to come.
+    /// Bytes of a refused body that are still to come.
     skips: usize,
 }
 
-/// What came of decoding.
+/// The outcome of decoding.
 #[derive(Debug)]
 pub enum BinaryDecoded<'a> {
     /// The input ends within a request.
     Incomplete,
-    /// The input begins with bytes of a refused body, which say nothing.
+    /// The input begins with bytes of a refused body, which have no meaning.
     Skipped {
-        /// How many.
+        /// Number of those bytes.
         consumed: usize,
     },
     /// The input begins with a whole request.
     Complete {
         /// Its length in bytes: where the next one begins.
         consumed: usize,
-        /// What its reply repeats.
+        /// What the reply repeats.
         echo: Echo,
-        /// Its row of the table; `None` for an operation that is not there.
+        /// Its row of the table; `None` for an unknown operation.
         operation: Option<&'static Operation>,
         /// The request.
         request: BinaryRequest<'a>,
@@ -48,69 +48,69 @@ pub enum BinaryDecoded<'a> {
 /// A request.
 #[derive(Debug)]
 pub enum BinaryRequest<'a> {
-    /// To get a value; with an expiry, to touch it as well.
+    /// Gets a value; with an expiry, touches it as well.
     Get {
         /// Its key.
         key: &'a [u8],
         /// The new expiry.
         touch: Option<Exptime>,
     },
-    /// To give a record a new expiry.
+    /// Gives a record a new expiry.
     Touch {
         /// Its key.
         key: &'a [u8],
         /// The expiry.
         exptime: Exptime,
     },
-    /// To store a value.
+    /// Stores a value.
     Store(Store<'a>),
-    /// To delete a record.
+    /// Deletes a record.
     Delete {
         /// Its key.
         key: &'a [u8],
-        /// The cas that is to be there; 0: any.
+        /// The cas that the record must have; 0: any.
         cas: u64,
     },
-    /// To move a counter.
+    /// Increments or decrements a counter.
     Count {
         /// Its key.
         key: &'a [u8],
         /// By how much.
         by: u64,
-        /// What one that is missing begins with.
+        /// The initial value of a missing counter.
         initial: u64,
-        /// The expiry that it gets; `None`: it stays missing.
+        /// The expiry of a newly created counter; `None`: it is not created.
         vivify: Option<Exptime>,
-        /// The cas that is to be there; 0: any.
+        /// The cas that the counter must have; 0: any.
         cas: u64,
     },
-    /// To delete everything.
+    /// Deletes everything.
     Flush {
         /// When; 0 is now.
         delay: Exptime,
     },
-    /// To get figures.
+    /// Gets statistics.
     Stat {
-        /// Which.
+        /// Which statistics.
         group: &'a [u8],
     },
-    /// To authenticate.
+    /// Authenticates.
     Authenticate {
-        /// The way.
+        /// The mechanism.
         mechanism: &'a [u8],
-        /// What it takes.
+        /// The client's response.
         response: &'a [u8],
     },
-    /// An operation that is all in its opcode.
+    /// An operation that has nothing but its opcode.
     Plain,
-    /// What was asked for is not done, for the reason given.
+    /// The request is refused, for the given reason.
     Refused {
         /// The reason.
         status: Status,
         /// Whether the connection has to be closed.
         closes: bool,
-        /// What stands under this key is to be deleted: a newer value was too large, and an old one
-        /// must not be taken for it.
+        /// The record under this key must be deleted: a newer value was too large, and the old one
+        /// must not pass for it.
         forget: Option<&'a [u8]>,
         /// Bytes of the refused body that follow, to be [skipped](BinaryDecoder::skip).
         skip: usize,
@@ -123,18 +123,18 @@ impl BinaryRequest<'_> {
     }
 }
 
-/// A header with what came behind it.
+/// A header and what came after it.
 struct Packet<'a> {
     cas: u64,
     extras: &'a [u8],
     key: &'a [u8],
     value_len: usize,
-    /// What came of the value, and of what follows.
+    /// What has arrived of the value and of anything after it.
     rest: &'a [u8],
 }
 
 impl Packet<'_> {
-    /// The number that the extras have from `at` on.
+    /// The number at offset `at` of the extras.
     fn u32(&self, at: usize) -> u32 {
         self.extras[at..].iter().take(4).fold(0, |number, &byte| number << 8 | u32::from(byte))
     }
@@ -149,13 +149,13 @@ impl Packet<'_> {
 }
 
 impl BinaryDecoder {
-    /// Skips so many bytes behind a request that was refused; to be called once it is answered.
+    /// Skips `len` bytes after a refused request; to be called once the request is answered.
     pub fn skip(&mut self, len: usize) {
         self.skips += len;
     }
 
-    /// Decodes the request at the head of the input. Until it is whole, the same bytes have to come
-    /// again, with more behind them. A value is at most `value_len_max` bytes long.
+    /// Decodes the request at the start of the input. Until it is complete, the caller passes the
+    /// same bytes again, with more after them. A value is at most `value_len_max` bytes long.
     ///
     /// # Errors
     /// If the connection has to be closed.
@@ -192,7 +192,7 @@ impl BinaryDecoder {
         let Some(value_len) = body_len.checked_sub(head_len) else {
             return complete(BinaryRequest::closing(Status::UnknownCommand), 0);
         };
-        // What is refused is not waited for.
+        // A refused request need not be complete.
         if key_len > KEY_LEN_MAX {
             return complete(BinaryRequest::closing(Status::Invalid), 0);
         }
@@ -218,7 +218,7 @@ impl BinaryDecoder {
     }
 }
 
-/// Whether the lengths are those of the operation.
+/// Whether the lengths fit the operation.
 fn is_well_formed(verb: BinaryVerb, packet: &Packet<'_>) -> bool {
     let (extras, has_key) = (packet.extras.len(), !packet.key.is_empty());
     let has_value = packet.value_len > 0;
@@ -237,7 +237,7 @@ fn is_well_formed(verb: BinaryVerb, packet: &Packet<'_>) -> bool {
     }
 }
 
-/// The request, or `None` until its value is whole.
+/// The request, or `None` until its value is complete.
 fn read<'a>(
     verb: BinaryVerb,
     packet: &Packet<'a>,

@@ -1,5 +1,5 @@
-//! The table of commands. The decoders find commands in it; the server's rights and the page of
-//! documentation follow it, too.
+//! The table of commands. The decoders look commands up in it; the server's access rights and
+//! the documentation page are derived from it, too.
 
 /// What a command of the text protocol asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,39 +30,39 @@ pub enum Verb {
 /// When a value is stored, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// In any case.
+    /// Always.
     Set,
-    /// If there is none.
+    /// If there is no value yet.
     Add,
-    /// If there is one.
+    /// If there is one already.
     Replace,
-    /// Behind the one that is there.
+    /// Appended to the existing value.
     Append,
-    /// Before the one that is there.
+    /// Prepended to the existing value.
     Prepend,
-    /// If the one that is there has a certain cas.
+    /// If the existing value has a certain cas.
     Cas,
 }
 
-/// What a command does, by which it is allowed or not.
+/// What a command does, which decides who may use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It is for clients that have not authenticated, too.
+    /// It is open to clients that have not authenticated, too.
     Open,
-    /// It concerns the connection alone.
+    /// It concerns only the connection.
     Session,
     /// It reads data.
     Read,
     /// It writes data.
     Write,
-    /// It looks into the server.
+    /// It inspects the server.
     Administer,
 }
 
 /// A command of the text protocol: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
-    /// Its name, which is in lower case.
+    /// Its name, in lower case.
     pub name: &'static str,
     /// What it asks for.
     pub verb: Verb,
@@ -70,7 +70,7 @@ pub struct Command {
     pub effect: Effect,
     /// What follows the name.
     pub arguments: &'static str,
-    /// What it does, in a sentence.
+    /// What it does, in one sentence.
     pub summary: &'static str,
 }
 
@@ -141,7 +141,7 @@ pub static COMMANDS: &[Command] = rows! {
     "" "Ends the connection.";
 };
 
-/// The command of that name.
+/// Looks up a command by name.
 #[must_use]
 pub fn find(name: &[u8]) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name.as_bytes() == name)

@@ -1,4 +1,4 @@
-//! Meta commands: a key, and flags of one letter each.
+//! Meta commands: a key and single-letter flags.
 
 use super::{
     error::RequestError,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::base64;
 
-/// A key as it was given, and the bytes that it stands for.
+/// A key as it was sent, and the bytes that it stands for.
 #[derive(Clone, Debug)]
 pub struct MetaKey<'a> {
     given: &'a [u8],
@@ -16,7 +16,7 @@ pub struct MetaKey<'a> {
 }
 
 impl<'a> MetaKey<'a> {
-    /// One that stands for itself.
+    /// A key that stands for itself.
     pub(super) fn plain(given: &'a [u8]) -> Self {
         Self { given, decoded: None }
     }
@@ -27,13 +27,13 @@ impl<'a> MetaKey<'a> {
         self.decoded.as_deref().unwrap_or(self.given)
     }
 
-    /// As it was given: in base64, if the flag `b` says so.
+    /// The key as it was sent: in base64, if the flag `b` says so.
     #[must_use]
     pub fn given(&self) -> &'a [u8] {
         self.given
     }
 
-    /// Whether it was given in base64.
+    /// Whether it was sent in base64.
     #[must_use]
     pub fn is_base64(&self) -> bool {
         self.decoded.is_some()
@@ -43,31 +43,31 @@ impl<'a> MetaKey<'a> {
 /// What the flags of a meta command say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetaFlags {
-    /// `N`: make a record that is missing, with this expiry.
+    /// `N`: create a missing record, with this expiry.
     pub vivify: Option<Exptime>,
     /// `T`: the new expiry.
     pub ttl: Option<Exptime>,
-    /// `R`: whoever finds less time left than this is to renew the value.
+    /// `R`: a client that finds less time left than this is to renew the value.
     pub recache: Option<Exptime>,
     /// `v`: the value is wanted.
     pub wants_value: bool,
-    /// `h`, `l` or `t`, and what else is looked at before it is read.
+    /// `u`: reading the record does not mark it as fetched.
     pub no_update: bool,
     /// `q`: no reply in the nominal case.
     pub is_quiet: bool,
     /// `F`: the client's flags of the value.
     pub client_flags: u32,
-    /// `C`: the cas that is to be there.
+    /// `C`: the cas that the record must have.
     pub cas: Option<u64>,
     /// `M`: the mode.
     pub mode: Option<u8>,
-    /// `J`: what a counter begins with.
+    /// `J`: the initial value of a counter.
     pub initial: u64,
-    /// `D`: by how much it is moved.
+    /// `D`: by how much the counter changes.
     pub delta: Option<u64>,
     /// `I`: invalidate.
     pub invalidates: bool,
-    /// `x`: the value goes, and the record stays.
+    /// `x`: the value is dropped, and the record stays.
     pub drops_value: bool,
 }
 
@@ -78,11 +78,11 @@ pub struct Meta<'a> {
     pub key: MetaKey<'a>,
     /// What its flags say.
     pub flags: MetaFlags,
-    /// The flags as they were given, in order: replies follow it.
+    /// The flags as they were sent, in order: replies follow it.
     pub words: Words<'a>,
 }
 
-/// Reads key and flags. `words` has the flags, `count` is the number of all words of the command.
+/// Reads key and flags. `words` are the flags, `count` the number of all words of the command.
 pub(super) fn read<'a>(
     key: &'a [u8],
     words: Words<'a>,
@@ -96,7 +96,7 @@ pub(super) fn read<'a>(
         return Err(too_many);
     }
     let mut meta = Meta { key: MetaKey::plain(key), flags: MetaFlags::default(), words };
-    // memcached reads on behind a number that is none, and tells of the last one.
+    // memcached reads on after an invalid number, and reports the last one.
     let mut bad_number = None;
     let mut seen = 0u128;
     for word in words {
@@ -108,7 +108,7 @@ pub(super) fn read<'a>(
             if error == RequestError::InvalidFlag {
                 return Err(error);
             }
-            // Of the client's flags memcached has no words of its own to tell.
+            // memcached has no message of its own for invalid client flags.
             if error != RequestError::ClientFlags || bad_number.is_none() {
                 bad_number = Some(error);
             }
@@ -117,7 +117,7 @@ pub(super) fn read<'a>(
     bad_number.map_or(Ok(meta), Err)
 }
 
-/// The bytes of a key in base64, which has all of its padding; so it is what an encoder makes of them.
+/// Decodes a base64 key. Its padding must be complete, as an encoder would write it.
 fn decode_key(text: &[u8]) -> Option<Box<[u8]>> {
     let is_whole = !text.is_empty() && text.len().is_multiple_of(4) && text.len() <= KEY_LEN_MAX;
     let bytes = if is_whole { base64::decode(text) } else { None };
@@ -160,7 +160,7 @@ fn read_flag(meta: &mut Meta<'_>, letter: u8, argument: &[u8]) -> Result<(), Req
     Ok(())
 }
 
-/// Whether what is to be sent back is within the limit.
+/// Whether the opaque token is within the limit.
 pub(super) fn check_opaque(words: Words<'_>) -> Result<(), RequestError> {
     let is_long = |word: &[u8]| word[0] == b'O' && word.len() > OPAQUE_LEN_MAX;
     let mut words = words;

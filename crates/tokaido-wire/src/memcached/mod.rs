@@ -22,12 +22,12 @@
 //!     input = &input[consumed..];
 //! }
 //! assert_eq!(output, b"STORED\r\nVALUE k 7 5\r\nhello\r\nEND\r\n");
-//! assert_eq!(input, b"set k 7 0 5\r\nhe"); // is kept until more of it has come
+//! assert_eq!(input, b"set k 7 0 5\r\nhe"); // kept until more of it arrives
 //! # Ok::<(), tokaido_wire::memcached::ProtocolError>(())
 //! ```
 //!
-//! For a connection that begins with [`binary::REQUEST_MAGIC`] it keeps a [`BinaryDecoder`], and answers
-//! with [`binary::reply`].
+//! For a connection that begins with [`binary::REQUEST_MAGIC`], it keeps a [`BinaryDecoder`] and
+//! answers with [`binary::reply`].
 
 pub mod binary;
 mod binary_decoder;

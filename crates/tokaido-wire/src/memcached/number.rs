@@ -1,15 +1,15 @@
-//! Numbers as memcached reads them, which is as C's `strtoul` does: white space and a sign may stand
-//! before the digits, and anything after white space is not looked at.
+//! Numbers as memcached reads them, which is as C's `strtoul` does: white space and a sign may
+//! precede the digits, and anything after white space is ignored.
 
 /// C's `isspace`.
 fn is_space(byte: u8) -> bool {
     byte == b' ' || (b'\t'..=b'\r').contains(&byte)
 }
 
-/// Maximum number of digits that are read without a look at what else a number may have.
+/// Maximum length of a number that the fast path reads.
 const SHORT_LEN_MAX: usize = 9;
 
-/// The number that most are: a few digits, and nothing else.
+/// The fast path for most numbers: a few digits, and nothing else.
 #[inline]
 fn short(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > SHORT_LEN_MAX {
@@ -21,7 +21,7 @@ fn short(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// The sign and the digits; `None` if there are none, or too many, or others than digits follow.
+/// The sign and the number; `None` if it has no digits, too many, or other characters after them.
 #[inline]
 fn parse(text: &[u8]) -> Option<(bool, u64)> {
     short(text).map(|number| (false, number)).or_else(|| parse_any(text))
@@ -45,8 +45,8 @@ fn parse_any(text: &[u8]) -> Option<(bool, u64)> {
     Some((is_negative, number))
 }
 
-/// An unsigned number, as a counter or a cas is. One with a minus sign counts from 2^64 down, and is
-/// refused where that gives a large one.
+/// An unsigned number, such as a counter or a cas. A negative one wraps around from 2^64, and is
+/// refused if the result is large.
 #[must_use]
 pub fn unsigned(text: &[u8]) -> Option<u64> {
     let (is_negative, number) = parse(text)?;

@@ -26,7 +26,7 @@ pub enum BinaryVerb {
 /// An operation of the binary protocol: a row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// The number that requests and replies have.
+    /// Its number in requests and replies.
     pub opcode: u8,
     /// Its name.
     pub name: &'static str,
@@ -38,7 +38,7 @@ pub struct Operation {
     pub with_key: bool,
     /// What it does.
     pub effect: Effect,
-    /// What it does, in a sentence.
+    /// What it does, in one sentence.
     pub summary: &'static str,
 }
 
@@ -96,7 +96,7 @@ pub static OPERATIONS: &[Operation] = rows! {
 0x24 "GATKQ" BinaryVerb::GetAndTouch, true true Write "As GATK, without a word of a miss.";
 };
 
-/// The operation of that number.
+/// Looks up an operation by number.
 #[must_use]
 pub fn find_operation(opcode: u8) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|operation| operation.opcode == opcode)

@@ -1,4 +1,4 @@
-//! A request of the text protocol, as the decoder has understood it. It borrows from the input.
+//! A decoded request of the text protocol. It borrows from the input.
 
 use super::{
     commands::{Command, Mode},
@@ -22,15 +22,15 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// How many bytes come before the first space. Words are so short that a search by larger vectors takes
-/// longer to begin than this takes to end.
+/// The number of bytes before the first space. Words are so short that a vectorised search would
+/// take longer to set up than this loop takes to run.
 #[inline]
 fn word_len(text: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = ONES << 7;
     let (eights, rest) = text.as_chunks::<8>();
     for (i, eight) in eights.iter().enumerate() {
-        // Of the bytes of `zeros` the first that is not 0 is where a space is.
+        // The first non-zero byte of `zeros` is where the first space is.
         let zero_if_space = u64::from_le_bytes(*eight) ^ (ONES * u64::from(b' '));
         let zeros = zero_if_space.wrapping_sub(ONES) & !zero_if_space & HIGHS;
         if zeros != 0 {
@@ -48,18 +48,18 @@ pub struct Store<'a> {
     pub mode: Mode,
     /// Under which key.
     pub key: &'a [u8],
-    /// What the client wants to be kept with it.
+    /// What the client wants stored with it.
     pub flags: u32,
-    /// When it expires, as the client has it: see [`Exptime`].
+    /// When it expires, as the client sent it: see [`Exptime`].
     pub exptime: Exptime,
-    /// The cas that is to be there, if any is.
+    /// The cas that the record must have, if the mode requires one.
     pub cas: u64,
     /// The value.
     pub value: &'a [u8],
 }
 
-/// An expiry as a client gives it: 0 is never, a negative one is over already, up to thirty days it
-/// counts from now in seconds, and beyond it is a time in seconds since the epoch.
+/// An expiry as a client sends it. 0 is never, a negative number has passed already, up to thirty
+/// days are seconds from now, and anything greater is a time in seconds since the epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exptime(pub i64);
 
@@ -75,7 +75,7 @@ impl Exptime {
     pub fn at_ms(self, now_ms: u64) -> Option<u64> {
         match self.0 {
             0 => None,
-            // Of all times that have passed the first.
+            // The earliest of all past times.
             ..0 => Some(1),
             delta if delta <= DELTA_MAX => Some(now_ms.saturating_add(1000 * delta as u64)),
             at => Some((at as u64).saturating_mul(1000)),
@@ -87,56 +87,56 @@ impl Exptime {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "it lives on the stack, for one request")]
 pub enum Request<'a> {
-    /// To get values.
+    /// Gets values.
     Get {
         /// Their keys, each within the limit.
         keys: Words<'a>,
-        /// Whether their cas is to be told.
+        /// Whether replies include the cas.
         with_cas: bool,
-        /// The new expiry that they get, if they do.
+        /// Their new expiry, if they get one.
         touch: Option<Exptime>,
     },
-    /// To store a value.
+    /// Stores a value.
     Store(Store<'a>),
-    /// To delete a record.
+    /// Deletes a record.
     Delete {
         /// Its key.
         key: &'a [u8],
     },
-    /// To move a counter.
+    /// Increments or decrements a counter.
     Count {
         /// Its key.
         key: &'a [u8],
         /// By how much.
         by: u64,
-        /// Whether down.
+        /// Whether to decrement.
         is_down: bool,
     },
-    /// To give a record a new expiry.
+    /// Gives a record a new expiry.
     Touch {
         /// Its key.
         key: &'a [u8],
         /// The expiry.
         exptime: Exptime,
     },
-    /// To delete everything.
+    /// Deletes everything.
     FlushAll {
-        /// When; what is not positive is now.
+        /// When; now, unless it is positive.
         delay: Exptime,
     },
-    /// To get figures.
+    /// Gets statistics.
     Stats {
-        /// Which.
+        /// Which statistics.
         arguments: Words<'a>,
     },
-    /// To set the level of the log.
+    /// Sets the log level.
     Verbosity {
         /// The level.
         level: u32,
     },
-    /// To get the version.
+    /// Gets the version.
     Version,
-    /// To close.
+    /// Closes the connection.
     Quit,
     /// mg
     MetaGet(Meta<'a>),
@@ -150,12 +150,12 @@ pub enum Request<'a> {
     MetaNoop,
     /// me
     MetaDebug(Meta<'a>),
-    /// What was asked for is not done, for the reason given.
+    /// The request is refused, for the given reason.
     Refused {
         /// The reason.
         error: RequestError,
-        /// What stands under this key is to be deleted: a newer value was too large, and an old one
-        /// must not be taken for it.
+        /// The record under this key must be deleted: a newer value was too large, and the old one
+        /// must not pass for it.
         forget: Option<MetaKey<'a>>,
         /// Bytes of the refused value that follow, to be [skipped](super::TextDecoder::skip).
         skip: usize,
@@ -168,22 +168,22 @@ impl Request<'_> {
     }
 }
 
-/// What came of decoding.
+/// The outcome of decoding.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "it lives on the stack, for one request")]
 pub enum Decoded<'a> {
     /// The input ends within a request.
     Incomplete,
-    /// The input begins with bytes of a refused value, which say nothing.
+    /// The input begins with bytes of a refused value, which have no meaning.
     Skipped {
-        /// How many.
+        /// Number of those bytes.
         consumed: usize,
     },
     /// The input begins with a whole request.
     Complete {
         /// Its length in bytes: where the next one begins.
         consumed: usize,
-        /// Its row of the table; `None` for a command that is not there.
+        /// Its row of the table; `None` for an unknown command.
         command: Option<&'static Command>,
         /// Whether the client wants no reply.
         is_quiet: bool,
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_word_ends_at_the_first_space_wherever_that_is() {
-        // Bytes that are a space but for one bit, before it and behind it.
+        // Bytes that differ from a space by one bit, before and after it.
         for other in [0x21, 0x1f, 0xa0, 0x00, 0xff] {
             for len in 0..40 {
                 let word = vec![other; len];

@@ -1,4 +1,4 @@
-//! From the bytes of a connection to requests of the text protocol.
+//! Decodes the bytes of a connection into requests of the text protocol.
 
 use std::ops::RangeInclusive;
 
@@ -11,35 +11,35 @@ use super::{
     request::{Decoded, Exptime, Request, Store, Words},
 };
 
-/// Maximum number of words of a line that are told apart.
+/// Maximum number of words of a line that are kept separately.
 const WORDS_MAX: usize = 23;
 
-/// Maximum number of spaces that a long line begins with.
+/// Maximum number of spaces at the start of a long line.
 const LEADING_SPACES_MAX: usize = 100;
 
-/// Length of what ends a value.
+/// Length of the line end after a value.
 const LINE_END_LEN: usize = 2;
 
-/// Decodes the requests of one connection. It copies nothing but keys in base64.
+/// Decodes the requests of one connection. It copies only keys in base64.
 #[derive(Debug)]
 pub struct TextDecoder {
     limits: Limits,
-    /// So many bytes at the head of the input have no line end.
+    /// Number of bytes at the start of the input that contain no line end.
     scanned: usize,
-    /// Bytes of a refused value that are to come.
+    /// Bytes of a refused value that are still to come.
     skips: usize,
 }
 
-/// What came of decoding the credentials that a client has to send first.
+/// The outcome of decoding the credentials that a client has to send first.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Credentials<'a> {
     /// The input ends within them.
     Incomplete,
-    /// They are here.
+    /// The credentials are complete.
     Given {
         /// Their length in bytes, with the line before them.
         consumed: usize,
-        /// The user's name and the password. `None` if they have no such form.
+        /// The user's name and the password. `None` if they do not have that form.
         words: Option<(&'a [u8], &'a [u8])>,
     },
     /// Their line end is missing.
@@ -58,7 +58,7 @@ pub enum Credentials<'a> {
 struct Line<'a> {
     text: &'a [u8],
     words: [&'a [u8]; WORDS_MAX],
-    /// The number of words, of which no more than fit are in `words`.
+    /// The number of words, of which only as many as fit are in `words`.
     count: usize,
     /// What follows the line end.
     rest: &'a [u8],
@@ -78,7 +78,7 @@ impl<'a> Line<'a> {
         Self { text, words, count, rest }
     }
 
-    /// The words behind the first `n`.
+    /// The words after the first `n`.
     fn after(&self, n: usize) -> Words<'a> {
         let mut words = Words(self.text);
         for _ in 0..n {
@@ -93,10 +93,10 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A request, or what it lacks.
+/// A request, or what is missing from one.
 #[allow(clippy::large_enum_variant, reason = "it lives on the stack, for one request")]
 enum Step<'a> {
-    /// What follows the line, such as a value, and whether no reply is wanted.
+    /// The request, the length of what belongs to it after the line, and whether no reply is wanted.
     Done(Request<'a>, usize, bool),
     Incomplete,
 }
@@ -112,19 +112,19 @@ impl<'a> Step<'a> {
 }
 
 impl TextDecoder {
-    /// For a new connection.
+    /// Creates a decoder for a new connection.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limits, scanned: 0, skips: 0 }
     }
 
-    /// Skips so many bytes behind a request that was refused; to be called once it is answered.
+    /// Skips `len` bytes after a refused request; to be called once the request is answered.
     pub fn skip(&mut self, len: usize) {
         self.skips += len;
     }
 
-    /// Decodes the request at the head of the input. Until it is whole, the same bytes have to come
-    /// again, with more behind them.
+    /// Decodes the request at the start of the input. Until it is complete, the caller passes the
+    /// same bytes again, with more after them.
     ///
     /// # Errors
     /// If the connection has to be closed.
@@ -154,8 +154,8 @@ impl TextDecoder {
         }
     }
 
-    /// Decodes what a client sends that has to authenticate first: a value, whatever its key, that is
-    /// made of a user name and a password. A line of keys may be no longer than any other.
+    /// Decodes what a client that has to authenticate sends first: a value under any key that
+    /// consists of a user name and a password. A line of keys may be no longer than any other.
     ///
     /// # Errors
     /// If the connection has to be closed.
@@ -186,7 +186,7 @@ impl TextDecoder {
         Ok(Credentials::Given { consumed, words })
     }
 
-    /// Where the first line ends, which may have `keys_max` bytes if it is one of keys.
+    /// Where the first line ends. A line of keys may have up to `keys_max` bytes.
     fn line_end(&mut self, input: &[u8], keys_max: usize) -> Result<Option<usize>, ProtocolError> {
         let end = memchr::memchr(b'\n', &input[self.scanned..]).map(|end| self.scanned + end);
         self.scanned = end.unwrap_or(input.len());
@@ -267,7 +267,7 @@ impl TextDecoder {
             |error, forget| Step::Done(Request::Refused { error, forget, skip }, 0, false);
         let too_many = RequestError::TooManyOptions;
         let meta = match meta::read(line.words[1], line.after(3), line.count, too_many) {
-            // As memcached has it, which then takes the value for a command.
+            // As in memcached, which then takes the value for a command.
             Err(error) if error == too_many => return Step::refused(error, false),
             Err(error) => return refused(error, None),
             Ok(meta) => meta,
@@ -306,13 +306,13 @@ impl TextDecoder {
     }
 }
 
-/// Whether the line at the head of the input is one of keys.
+/// Whether the line at the start of the input is a line of keys.
 fn has_keys(input: &[u8]) -> bool {
     let spaces = input.iter().take(LEADING_SPACES_MAX).take_while(|&&byte| byte == b' ').count();
     [&b"get "[..], b"gets ", b"gat ", b"gats "].iter().any(|name| input[spaces..].starts_with(name))
 }
 
-/// With how many words a command is one, its name included.
+/// How many words a command may have, its name included.
 fn word_counts(verb: Verb) -> RangeInclusive<usize> {
     match verb {
         Verb::Store(Mode::Cas) => 6..=7,
@@ -328,7 +328,7 @@ fn word_counts(verb: Verb) -> RangeInclusive<usize> {
     }
 }
 
-/// A line without its line end. It is a string of C: a NUL ends it.
+/// A line without its line end. It is a C string: a NUL ends it.
 fn text_of(line: &[u8]) -> &[u8] {
     let text = match line {
         [text @ .., b'\r'] if !text.is_empty() => text,
@@ -337,18 +337,18 @@ fn text_of(line: &[u8]) -> &[u8] {
     memchr::memchr(0, text).map_or(text, |end| &text[..end])
 }
 
-/// The length of a value, if it can be one.
+/// The length of a value, if it is valid.
 fn value_len(len: i32) -> Option<usize> {
     usize::try_from(len).ok().filter(|_| len <= i32::MAX - LINE_END_LEN as i32)
 }
 
-/// The value that follows a line, once it has come whole.
+/// The value that follows a line, once it is complete.
 fn value_of<'a>(line: &Line<'a>, len: usize) -> Option<Result<&'a [u8], RequestError>> {
     let value = line.rest.get(..len + LINE_END_LEN)?;
     Some(value.strip_suffix(b"\r\n").ok_or(RequestError::DataChunk))
 }
 
-/// What the line of a value says, and the value's length.
+/// What the line of a store command says, and the value's length.
 fn store_of<'a>(line: &Line<'a>, mode: Mode) -> Option<(Store<'a>, usize)> {
     let [_, key, flags, exptime, len, cas, ..] = line.words;
     if key.len() > KEY_LEN_MAX {
@@ -375,7 +375,7 @@ fn read_get<'a>(line: &Line<'a>, verb: Verb) -> Step<'a> {
     Step::line(Request::Get { keys, with_cas, touch: touch.map(|at| Exptime(at.into())) })
 }
 
-/// An old form of the command has a time behind the key, which has to be 0.
+/// An old form of the command has a time after the key, which must be 0.
 fn read_delete<'a>(line: &Line<'a>) -> Step<'a> {
     let is_quiet = line.count > 2 && line.is_quiet();
     let is_valid = match line.count {
@@ -443,7 +443,7 @@ fn read_meta<'a>(line: &Line<'a>, verb: Verb) -> Step<'a> {
     Step::Done(request, 0, is_quiet)
 }
 
-/// md and ma say the same of all that is wrong with flags.
+/// md and ma report all invalid flags with the same error.
 fn told_of(error: RequestError, verb: Verb) -> RequestError {
     match error {
         RequestError::Format | RequestError::TooManyOptions | RequestError::OpaqueLength => error,
@@ -452,7 +452,7 @@ fn told_of(error: RequestError, verb: Verb) -> RequestError {
     }
 }
 
-/// Of its flags only `b` is looked at, behind the key.
+/// Of its flags only `b` counts, and only directly after the key.
 fn read_debug<'a>(line: &Line<'a>) -> Step<'a> {
     let [_, key, flag, ..] = line.words;
     if line.count < 2 || key.len() > KEY_LEN_MAX {

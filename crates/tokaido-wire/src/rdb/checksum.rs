@@ -1,6 +1,6 @@
-//! The checksum of Redis: CRC-64 by the polynomial of David Jones, its bits reflected.
+//! Redis's checksum: CRC-64 with David Jones's polynomial, bits reflected.
 
-/// The polynomial 0xad93d23594c935a9 with its bits in reverse.
+/// The polynomial 0xad93d23594c935a9 with its bits reversed.
 const POLYNOMIAL: u64 = 0x95ac_9329_ac4b_c9b5;
 
 const TABLE: [u64; 256] = {
@@ -18,7 +18,7 @@ const TABLE: [u64; 256] = {
     table
 };
 
-/// The checksum of some bytes.
+/// The CRC-64 of `bytes`.
 #[must_use]
 pub(super) fn crc64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |crc, &byte| TABLE[usize::from(crc as u8 ^ byte)] ^ crc >> 8)
@@ -28,7 +28,7 @@ pub(super) fn crc64(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// The check value that Redis itself tests for.
+    /// The check value that Redis's own test uses.
     #[test]
     fn the_check_value_is_right() {
         assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);

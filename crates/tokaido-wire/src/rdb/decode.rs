@@ -1,4 +1,4 @@
-//! Values out of payloads.
+//! Decodes payloads into values.
 
 use super::{
     PayloadError, Texts,
@@ -14,17 +14,17 @@ pub enum Value {
     String(Vec<u8>),
     /// The items of a list, in order.
     List(Texts),
-    /// The members of a set. One may be there twice, which no set that was dumped has.
+    /// The members of a set. One may occur twice, but not in a payload that DUMP made.
     Set(Texts),
-    /// The fields of a hash, each before its value. One may be there twice.
+    /// The fields of a hash, each before its value. One may occur twice.
     Hash(Texts),
-    /// The members of a sorted set, with as many scores. One may be there twice; no score is NaN.
+    /// The members of a sorted set, and as many scores. One may occur twice; no score is NaN.
     SortedSet(Texts, Vec<f64>),
     /// A stream, which may have no entries.
     Stream(StreamValue),
 }
 
-/// What stands before a value, by the names that Redis has for it.
+/// The type bytes before values, named as in Redis.
 pub(super) mod kind {
     pub(in crate::rdb) const STRING: u8 = 0;
     pub(in crate::rdb) const LIST: u8 = 1;
@@ -47,19 +47,19 @@ pub(super) mod kind {
     pub(in crate::rdb) const STREAM_LISTPACKS_3: u8 = 21;
 }
 
-/// The forms of a node of a quicklist.
+/// The forms of a quicklist node.
 const NODE_PLAIN: u64 = 1;
 const NODE_PACKED: u64 = 2;
 
-/// Reads a packed form.
+/// Visits the elements of a packed form.
 type Unpack = for<'p> fn(&'p [u8], Visit<'_, 'p>) -> Result<(), PayloadError>;
 
-/// Reads the value of a payload without its footer. What is held in memory for it takes at most twice
-/// `bytes_max`.
+/// Decodes the value of a payload without its footer. The value takes at most twice `bytes_max` in
+/// memory.
 ///
 /// # Errors
-/// [`PayloadError::Format`], also for a collection of nothing, and for what Redis has and this has not, such
-/// as the values of modules; [`PayloadError::TooLarge`].
+/// [`PayloadError::Format`], also for an empty collection and for unsupported values of Redis, such
+/// as those of modules; [`PayloadError::TooLarge`].
 pub fn decode(body: &[u8], bytes_max: usize) -> Result<Value, PayloadError> {
     let mut decoder = Decoder { reader: Reader::new(body, bytes_max), bytes_max };
     let value = decoder.value()?;
@@ -109,7 +109,7 @@ impl Decoder<'_> {
         stream::decode(&mut self.reader, form, self.bytes_max).map(Value::Stream)
     }
 
-    /// So many times `each` texts, behind their number.
+    /// A count, and then `each` times as many texts.
     fn texts(&mut self, each: usize) -> Result<Texts, PayloadError> {
         let mut texts = Texts::default();
         for _ in 0..self.reader.count()?.saturating_mul(each) {
@@ -157,7 +157,7 @@ impl Decoder<'_> {
         if is_score { Err(PayloadError::Format) } else { Ok(Value::SortedSet(members, scores)) }
     }
 
-    /// Nodes, each of which is packed, or an item by itself.
+    /// Nodes, each of them packed or a single item.
     fn quicklist(&mut self, says_form: bool) -> Result<Value, PayloadError> {
         let mut items = Texts::default();
         for _ in 0..self.reader.count()? {

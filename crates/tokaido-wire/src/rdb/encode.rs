@@ -1,10 +1,10 @@
-//! Values into payloads, in the plain forms that every version of Redis reads: what is small is packed again
-//! where it is restored.
+//! Encodes values as payloads, in the plain forms that every version of Redis reads. RESTORE packs
+//! small values again.
 
 use super::decode::kind;
 
-/// Writes a value behind what a buffer has. A collection is begun with the number of its elements, of which
-/// then each is added.
+/// Appends a value to a buffer. A collection begins with the number of its elements; then each
+/// element is added.
 pub struct Encoder<'o> {
     output: &'o mut Vec<u8>,
 }
@@ -15,13 +15,13 @@ impl<'o> Encoder<'o> {
         Self { output }
     }
 
-    /// How much was written to the buffer, in bytes.
+    /// The number of bytes in the buffer.
     #[must_use]
     pub fn len(&self) -> usize {
         self.output.len()
     }
 
-    /// Whether that is nothing.
+    /// Whether the buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.output.is_empty()
@@ -33,22 +33,22 @@ impl<'o> Encoder<'o> {
         self.text(text);
     }
 
-    /// Begins a list of so many items; each is a [`text`](Self::text).
+    /// Begins a list of `items` items, each of which is a [`text`](Self::text).
     pub fn list(&mut self, items: u64) {
         self.begin(kind::LIST, items);
     }
 
-    /// Begins a set of so many members; each is a [`text`](Self::text).
+    /// Begins a set of `members` members, each of which is a [`text`](Self::text).
     pub fn set(&mut self, members: u64) {
         self.begin(kind::SET, members);
     }
 
-    /// Begins a hash of so many fields; each is two [`text`](Self::text)s, the field and its value.
+    /// Begins a hash of `fields` fields; each is two [`text`](Self::text)s, the field and its value.
     pub fn hash(&mut self, fields: u64) {
         self.begin(kind::HASH, fields);
     }
 
-    /// Begins a sorted set of so many members; each is a [`text`](Self::text) and a [`score`](Self::score).
+    /// Begins a sorted set of `members` members, each a [`text`](Self::text) and a [`score`](Self::score).
     pub fn sorted_set(&mut self, members: u64) {
         self.begin(kind::ZSET_2, members);
     }
@@ -71,7 +71,7 @@ impl<'o> Encoder<'o> {
         self.output.extend_from_slice(&score.to_le_bytes());
     }
 
-    /// Adds a text behind its length.
+    /// Adds a text with its length before it.
     pub fn text(&mut self, text: &[u8]) {
         self.length(text.len() as u64);
         self.output.extend_from_slice(text);

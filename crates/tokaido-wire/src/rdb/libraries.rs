@@ -1,17 +1,17 @@
-//! Libraries of functions, as FUNCTION DUMP has them: the code of one behind the other.
+//! Function libraries as FUNCTION DUMP writes them: the code of each, in sequence.
 
 use super::{Encoder, PayloadError, reader::Reader};
 
-/// Stands before the code of a library.
+/// The type byte before the code of a library.
 const FUNCTION_2: u8 = 245;
 
-/// Adds the code of a library to a payload, which is then to be [sealed](super::seal).
+/// Adds the code of a library to a payload, which must then be [sealed](super::seal).
 pub fn encode_library(payload: &mut Vec<u8>, code: &[u8]) {
     payload.push(FUNCTION_2);
     Encoder::new(payload).text(code);
 }
 
-/// The libraries of a payload without its footer, which have at most `bytes_max` together.
+/// The libraries in a payload without its footer, `bytes_max` bytes at most in total.
 ///
 /// # Errors
 /// [`PayloadError::Format`]; [`PayloadError::TooLarge`].

@@ -1,15 +1,15 @@
-//! LZF, by which Redis compresses long texts; only the way back. A control byte below 32 begins so many bytes
-//! and one as they are; any other refers back: three bits of length, thirteen of distance, and a byte of length
-//! more where the three are full.
+//! Decompresses LZF, with which Redis compresses long texts. A control byte below 32 begins a run
+//! of literals, one more than its value; any other is a back reference: three bits of length and
+//! thirteen of distance, with one more byte of length if the three bits are all set.
 
-/// Bytes that stand as they are begin with a control byte below this.
+/// Control bytes below this begin a run of literals.
 const LITERALS_MAX: usize = 32;
 
-/// The longest copy that three bytes can stand for.
+/// The longest copy that three bytes can encode.
 const COPY_LEN_MAX: usize = 264;
 
-/// The text of `len` bytes that was compressed; `None` if it is not that. Takes no more memory than the input
-/// can stand for.
+/// Decompresses a text of `len` bytes; `None` if it is not one. Takes no more memory than the input
+/// can decompress to.
 pub(super) fn decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
     if len > input.len().saturating_mul(COPY_LEN_MAX / 2) {
         return None;
@@ -29,7 +29,7 @@ pub(super) fn decompress(input: &[u8], len: usize) -> Option<Vec<u8>> {
             }
             let distance = ((control & 0x1f) << 8) + bytes.next()? + 1;
             let from = output.len().checked_sub(distance)?;
-            // What is copied may overlap what is written.
+            // The copy may overlap its own output.
             for place in from..from + copied + 2 {
                 output.push(*output.get(place)?);
             }
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn literals_and_copies_are_taken_apart() {
         assert_eq!(decompress(b"\x02abc", 3).as_deref(), Some(&b"abc"[..]));
-        // A copy of 3 + 2 bytes, 3 back, overlaps what it writes.
+        // A copy of 3 + 2 bytes, 3 back, overlaps its own output.
         assert_eq!(decompress(b"\x02abc\x60\x02", 8).as_deref(), Some(&b"abcabcab"[..]));
         assert_eq!(decompress(b"\x00a\xe0\xff\x00", 265).map(|out| out.len()), Some(265));
     }

@@ -1,8 +1,8 @@
-//! Values as Redis writes them into its files: what DUMP gives and RESTORE takes, and the libraries of
+//! Values in the format of Redis's files: what DUMP writes and RESTORE reads, and the libraries of
 //! FUNCTION DUMP.
 //!
-//! A payload is a value, then the version of the format (`u16`, little-endian), then a checksum of all before it
-//! (CRC-64, `u64`, little-endian). [`seal`] adds both, [`unseal`] checks them and takes them off:
+//! A payload is a value, then the version of the format (`u16`, little-endian), then a checksum of everything
+//! before it (CRC-64, `u64`, little-endian). [`seal`] adds both; [`unseal`] checks and removes them:
 //!
 //! ```
 //! use tokaido_wire::rdb::{self, Encoder, Value};
@@ -15,8 +15,8 @@
 //! # Ok::<(), rdb::PayloadError>(())
 //! ```
 //!
-//! Sources: what Redis 7.0 writes and reads, and the descriptions of listpacks, ziplists and LZF by their
-//! authors.
+//! Sources: what Redis 7.0 writes and reads, and the descriptions of listpacks, ziplists and LZF by
+//! their authors.
 
 mod checksum;
 mod decode;
@@ -45,17 +45,17 @@ pub const VERSION_MAX: u16 = 11;
 /// The length of version and checksum, in bytes.
 const FOOTER_LEN: usize = 10;
 
-/// Why a payload is not taken. The texts are those of Redis.
+/// Why a payload is refused. The texts are Redis's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// It is of a newer version, or not as it was when it was made.
+    /// It has a newer version, or was changed after it was made.
     #[error("DUMP payload version or checksum are wrong")]
     Footer,
     /// It holds no value.
     #[error("Bad data format")]
     Format,
-    /// The value takes more memory than it may.
+    /// The value would take more memory than allowed.
     #[error("the value is too large to be restored at once")]
     TooLarge,
 }
@@ -67,7 +67,7 @@ pub fn seal(payload: &mut Vec<u8>) {
     payload.extend_from_slice(&checksum.to_le_bytes());
 }
 
-/// Checks version and checksum; gives what stands before them.
+/// Checks version and checksum, and returns what comes before them.
 ///
 /// # Errors
 /// [`PayloadError::Footer`].

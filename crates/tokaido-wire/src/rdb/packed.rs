@@ -1,6 +1,6 @@
-//! The packed forms of small collections: listpacks, and what older versions of Redis had instead of
-//! them, ziplists and zipmaps; and intsets, of integers alone. Each is read from its beginning on, and refused
-//! unless it ends where it says.
+//! The packed forms of small collections: listpacks, their predecessors in older versions of Redis
+//! (ziplists and zipmaps), and intsets, which hold only integers. Each is read from its start, and
+//! refused unless it ends where its header says.
 
 use super::{PayloadError, Texts, reader::Reader};
 
@@ -11,16 +11,16 @@ pub(super) enum Element<'p> {
     Integer(i64),
 }
 
-/// What is done with each.
+/// A callback for each element.
 pub(super) type Visit<'v, 'p> = &'v mut dyn FnMut(Element<'p>) -> Result<(), PayloadError>;
 
-/// Ends a listpack, a ziplist, and a zipmap.
+/// The last byte of a listpack, a ziplist or a zipmap.
 const END: u8 = 0xff;
 
-/// A number of elements that is not known.
+/// Stands for an unknown number of elements.
 const MANY: u16 = u16::MAX;
 
-/// Two's complement of so many bits.
+/// The two's complement number in the lowest `bits` bits.
 fn signed(value: u64, bits: u32) -> i64 {
     (value << (64 - bits)) as i64 >> (64 - bits)
 }
@@ -44,7 +44,7 @@ pub(super) fn listpack<'p>(bytes: &'p [u8], visit: Visit<'_, 'p>) -> Result<(), 
         if first == END {
             break;
         }
-        // The length of the element, its head included: it stands behind it, to be read backwards.
+        // The length of the element, head included, follows it, for reading backwards.
         let (element, len) = listpack_element(&mut reader, first)?;
         check_back_length(&mut reader, len)?;
         visit(element)?;
@@ -85,7 +85,7 @@ fn check_back_length(reader: &mut Reader<'_>, len: usize) -> Result<(), PayloadE
     Ok(())
 }
 
-/// Seven bits a byte, the last ones last; all but the first of them have the eighth bit.
+/// Seven bits per byte, the lowest in the last; all bytes but the first have the top bit set.
 fn back_length(len: usize) -> impl Iterator<Item = u8> {
     let size = match len {
         0..=127 => 1,
@@ -104,7 +104,7 @@ fn back_length(len: usize) -> impl Iterator<Item = u8> {
 pub(super) fn ziplist<'p>(bytes: &'p [u8], visit: Visit<'_, 'p>) -> Result<(), PayloadError> {
     let mut reader = Reader::new(bytes, 0);
     let len = u32::from_le_bytes(reader.array()?) as usize;
-    // Where the last element begins is for those who read backwards.
+    // The offset of the last element, which serves reading backwards.
     let _last: [u8; 4] = reader.array()?;
     let announced = u16::from_le_bytes(reader.array()?);
     if len != bytes.len() {
@@ -114,7 +114,7 @@ pub(super) fn ziplist<'p>(bytes: &'p [u8], visit: Visit<'_, 'p>) -> Result<(), P
     loop {
         match reader.byte()? {
             END => break,
-            // The length of the element before, which is known.
+            // The length of the previous element, which is known.
             0xfe => drop(reader.take(4)?),
             _ => {}
         }
@@ -145,7 +145,7 @@ fn ziplist_element<'p>(reader: &mut Reader<'p>) -> Result<Element<'p>, PayloadEr
     reader.take(len).map(Element::Text)
 }
 
-/// Checks that nothing follows, and that there were as many elements as were announced.
+/// Checks that nothing follows, and that the number of elements is as announced.
 fn end(reader: &Reader<'_>, count: usize, announced: u16) -> Result<(), PayloadError> {
     let is_right = announced == MANY || usize::from(announced) == count;
     if reader.is_at_end() && is_right { Ok(()) } else { Err(PayloadError::Format) }
@@ -173,7 +173,7 @@ pub(super) struct Packer {
 }
 
 impl Packer {
-    /// How much was written, in bytes.
+    /// The number of bytes written.
     pub(super) fn len(&self) -> usize {
         self.elements.len()
     }
@@ -200,7 +200,7 @@ impl Packer {
         self.count += 1;
     }
 
-    /// The listpack of what was written here and then there.
+    /// The listpack of the elements of `self`, followed by those of `rest`.
     pub(super) fn end_with(&self, rest: &Self) -> Vec<u8> {
         const HEAD_LEN: usize = 6;
         let len = HEAD_LEN + self.len() + rest.len() + 1;
@@ -210,10 +210,10 @@ impl Packer {
     }
 }
 
-/// Visits each key of a zipmap, and the value behind it.
+/// Visits each key of a zipmap, and then its value.
 pub(super) fn zipmap<'p>(bytes: &'p [u8], visit: Visit<'_, 'p>) -> Result<(), PayloadError> {
     let mut reader = Reader::new(bytes, 0);
-    // The number of keys, or 254 where it is not known.
+    // The number of keys, or 254 if it is unknown.
     let _count = reader.byte()?;
     let length = |reader: &mut Reader<'p>| match reader.byte()? {
         END => Ok(None),
@@ -264,7 +264,7 @@ mod tests {
         Ok(elements)
     }
 
-    /// A listpack or ziplist of some elements with a head before them.
+    /// A listpack or ziplist with `head` before its elements.
     fn with_head(head: &[u8], elements: &[u8]) -> Vec<u8> {
         let len = (4 + head.len() + elements.len() + 1) as u32;
         [&len.to_le_bytes(), head, elements, &[END]].concat()

@@ -1,25 +1,25 @@
-//! Numbers and texts, as they stand in a payload.
+//! Reads the numbers and texts of a payload.
 
 use std::borrow::Cow;
 
 use super::{PayloadError, lzf};
 
-/// What a length can be instead: how a text is encoded.
+/// A length, or in its place the encoding of a text.
 enum Length {
     Plain(u64),
     Encoded(u8),
 }
 
-/// Texts that are integers, and those that are compressed.
+/// The encodings of integers and of compressed text.
 const INT_8: u8 = 0;
 const INT_16: u8 = 1;
 const INT_32: u8 = 2;
 const COMPRESSED: u8 = 3;
 
-/// Reads a payload from its beginning on.
+/// Reads a payload from its start.
 pub(super) struct Reader<'p> {
     rest: &'p [u8],
-    /// Maximum length of a text that was compressed.
+    /// Maximum length of a decompressed text.
     bytes_max: usize,
 }
 
@@ -60,7 +60,7 @@ impl<'p> Reader<'p> {
         })
     }
 
-    /// A number that is written as a length.
+    /// A number that is encoded as a length.
     pub(super) fn number(&mut self) -> Result<u64, PayloadError> {
         match self.any_length()? {
             Length::Plain(number) => Ok(number),
@@ -68,7 +68,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// A number of things, each of which takes a byte at least, or a length.
+    /// A number of items, or a length in bytes. Each item takes at least a byte.
     pub(super) fn count(&mut self) -> Result<usize, PayloadError> {
         let count = usize::try_from(self.number()?).ok();
         count.filter(|&count| count <= self.rest.len()).ok_or(PayloadError::Format)
@@ -97,7 +97,7 @@ impl<'p> Reader<'p> {
         }
     }
 
-    /// A number as old versions wrote scores: digits behind their length, or a length that says which.
+    /// A score as old versions wrote it: digits after their length, or a length that stands for it.
     pub(super) fn score_in_digits(&mut self) -> Result<f64, PayloadError> {
         match self.byte()? {
             253 => Ok(f64::NAN),
@@ -112,7 +112,7 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// The number that some digits say.
+/// The number that the digits represent.
 pub(super) fn score_of(digits: &[u8]) -> Result<f64, PayloadError> {
     let digits = str::from_utf8(digits).map_err(|_| PayloadError::Format)?;
     digits.trim().parse().map_err(|_| PayloadError::Format)

@@ -1,4 +1,4 @@
-//! Streams: entries packed into listpacks, and groups of consumers with what is pending of them.
+//! Streams: entries packed into listpacks, and consumer groups with their pending entries.
 
 use std::collections::HashMap;
 
@@ -8,58 +8,58 @@ use super::{
     reader::Reader,
 };
 
-/// The id of an entry: a time in ms since the epoch, and a number.
+/// The id of an entry: a time in ms since the epoch, and a sequence number.
 pub type EntryId = (u64, u64);
 
-/// A stream without its entries, and those if it was decoded.
+/// A stream without its entries; a decoded one has them, too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamValue {
-    /// The entries: the id of each, and where its fields and values begin among `texts`. Ids grow.
+    /// The entries: the id of each, and the index in `texts` of its first field. Ids increase.
     pub entries: Vec<(EntryId, usize)>,
     /// Fields, each before its value.
     pub texts: Texts,
-    /// The largest id that an entry ever had.
+    /// The largest id that any entry ever had.
     pub last_id: EntryId,
-    /// The id of the first entry; zero without one.
+    /// The id of the first entry; zero if there is none.
     pub first_id: EntryId,
     /// The largest id of an entry that was deleted.
     pub max_deleted_id: EntryId,
     /// How many entries were ever added.
     pub added: u64,
-    /// The groups.
+    /// The consumer groups.
     pub groups: Vec<GroupValue>,
 }
 
-/// A group of consumers.
+/// A consumer group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupValue {
     /// Its name.
     pub name: Vec<u8>,
     /// The id of the last entry that was delivered.
     pub last_id: EntryId,
-    /// How many entries had been added up to that one, if that is known.
+    /// How many entries had been added up to and including that one, if known.
     pub entries_read: Option<u64>,
     /// The consumers: the name of each, and when it was last seen, in ms since the epoch.
     pub consumers: Vec<(Vec<u8>, u64)>,
-    /// What is pending, in the order of the ids.
+    /// The pending entries, ordered by id.
     pub pending: Vec<PendingValue>,
 }
 
-/// What was delivered and not acknowledged.
+/// An entry that was delivered and not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingValue {
     /// The id of the entry, which may have been deleted.
     pub id: EntryId,
-    /// The place of its consumer among those of the group.
+    /// The index of its consumer within the group.
     pub consumer: usize,
     /// When it was delivered, in ms since the epoch.
     pub delivered_at_ms: u64,
-    /// How often.
+    /// How often it was delivered.
     pub deliveries: u64,
 }
 
 impl StreamValue {
-    /// The fields and values of the entry at a place, counted from 0.
+    /// The fields and values of the entry at `place`, counted from 0.
     pub fn fields(&self, place: usize) -> impl ExactSizeIterator<Item = &[u8]> {
         let start = |place: usize| self.entries.get(place).map(|(_, start)| *start);
         let end = start(place + 1).unwrap_or(self.texts.len());
@@ -68,14 +68,14 @@ impl StreamValue {
     }
 }
 
-/// What stands for a number of entries that is not known.
+/// Stands for an unknown number of entries.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Flags of an entry: it was deleted; it has the fields of the first one of its listpack.
+/// Flags of an entry: it was deleted; it has the same fields as its listpack's master entry.
 const DELETED: i64 = 1;
 const SAME_FIELDS: i64 = 2;
 
-/// The forms of a stream: that of Redis 5, that of 7.0, that of 7.2.
+/// The formats of a stream: those of Redis 5, 7.0 and 7.2.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub(super) enum Form {
     First,
@@ -83,7 +83,7 @@ pub(super) enum Form {
     Third,
 }
 
-/// Reads a stream. What is held takes at most a few times `bytes_max`.
+/// Decodes a stream. It takes at most a few times `bytes_max` in memory.
 pub(super) fn decode(
     reader: &mut Reader<'_>,
     form: Form,
@@ -124,13 +124,13 @@ fn id(reader: &mut Reader<'_>) -> Result<EntryId, PayloadError> {
     Ok((reader.number()?, reader.number()?))
 }
 
-/// An id as it stands before a listpack, and in what is pending.
+/// An id as it precedes a listpack, and as pending entries have it.
 fn id_of(bytes: [u8; 16]) -> EntryId {
     let both = u128::from_be_bytes(bytes);
     ((both >> 64) as u64, both as u64)
 }
 
-/// Takes the elements of a listpack one after the other.
+/// The elements of a listpack, in order.
 struct Elements<'p>(std::vec::IntoIter<Element<'p>>);
 
 impl<'p> Elements<'p> {
@@ -152,8 +152,8 @@ impl<'p> Elements<'p> {
     }
 }
 
-/// Reads the entries of a listpack: first the number of entries, of deleted ones, and the fields of the first; then each
-/// entry, as it differs from that.
+/// Decodes the entries of a listpack: first the number of entries, the number of deleted ones and
+/// the master entry's fields; then each entry, as a difference from the master entry.
 fn decode_node(
     stream: &mut StreamValue,
     master: EntryId,
@@ -199,7 +199,7 @@ fn decode_node(
                 packed::push(&mut stream.texts, value, bytes_max)?;
             }
         }
-        // The number of elements before, to be read backwards.
+        // The number of elements before this one, for reading backwards.
         let expected = if is_same { count + 3 } else { 2 * count + 4 };
         if elements.integer()? != expected as i64 {
             return Err(PayloadError::Format);
@@ -213,7 +213,7 @@ fn decode_node(
     }
 }
 
-/// Adds an entry without fields, whose id must be larger than all before.
+/// Adds an entry without fields, whose id must be larger than all previous ones.
 fn add_id(stream: &mut StreamValue, id: EntryId, bytes_max: usize) -> Result<(), PayloadError> {
     let last = stream.entries.last().map(|(id, _)| *id).unwrap_or_default();
     if id <= last {
@@ -232,7 +232,7 @@ fn decode_group(reader: &mut Reader<'_>, form: Form) -> Result<GroupValue, Paylo
     let entries_read = if form >= Form::Second { reader.number()? } else { UNKNOWN };
     let entries_read = Some(entries_read).filter(|read| *read != UNKNOWN);
     let mut group = GroupValue { name, last_id, entries_read, ..GroupValue::default() };
-    /// No consumer has it yet.
+    /// Not assigned to a consumer yet.
     const NOBODY: usize = usize::MAX;
     let mut places = HashMap::new();
     for _ in 0..reader.count()? {
@@ -249,7 +249,7 @@ fn decode_group(reader: &mut Reader<'_>, form: Form) -> Result<GroupValue, Paylo
         let name = reader.text()?.into_owned();
         let seen_at_ms = u64::from_le_bytes(reader.array()?);
         if form >= Form::Third {
-            // When it was last given something.
+            // When it last received an entry.
             let _active_at_ms: [u8; 8] = reader.array()?;
         }
         for _ in 0..reader.count()? {
@@ -273,25 +273,25 @@ fn decode_group(reader: &mut Reader<'_>, form: Form) -> Result<GroupValue, Paylo
     Ok(group)
 }
 
-/// Maximum number of entries of a listpack, and of bytes before one more entry begins the next.
+/// Maximum number of entries of a listpack, and of bytes before the next entry begins a new one.
 const NODE_ENTRIES_MAX: i64 = 100;
 const NODE_BYTES_MAX: usize = 4096;
 
 /// The entries of a stream, packed for an [`Encoder`].
 #[derive(Debug, Default)]
 pub struct PackedEntries {
-    /// Listpacks, each behind the id of its first entry.
+    /// Listpacks, each after the id of its first entry.
     nodes: Vec<u8>,
     node_count: u64,
     len: u64,
-    /// The last one.
+    /// The id of the first entry of the last listpack.
     master: EntryId,
     entries: i64,
     pack: Packer,
 }
 
 impl PackedEntries {
-    /// Adds an entry behind all others: its fields, each before its value.
+    /// Adds an entry after all others: its fields, each before its value.
     pub fn add<'f>(&mut self, id: EntryId, fields: impl ExactSizeIterator<Item = &'f [u8]>) {
         if self.entries >= NODE_ENTRIES_MAX || self.pack.len() >= NODE_BYTES_MAX {
             self.end_node();
@@ -310,7 +310,7 @@ impl PackedEntries {
         self.len += 1;
     }
 
-    /// How much memory they take, in bytes.
+    /// Their size in memory, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.nodes.len() + self.pack.len()
@@ -320,7 +320,7 @@ impl PackedEntries {
         if self.entries == 0 {
             return;
         }
-        // So many entries, none deleted, and no fields that they have in common.
+        // The number of entries, none deleted, and no shared fields.
         let mut head = Packer::default();
         [self.entries, 0, 0, 0].into_iter().for_each(|number| head.integer(number));
         let pack = head.end_with(&std::mem::take(&mut self.pack));
@@ -337,7 +337,7 @@ fn bytes_of((ms, seq): EntryId) -> [u8; 16] {
 }
 
 impl Encoder<'_> {
-    /// Writes a stream: what `stream` says of it, its own entries aside, and these entries.
+    /// Writes a stream: all of `stream` except its entries, and `entries` in their place.
     pub fn stream(&mut self, mut entries: PackedEntries, stream: &StreamValue) {
         entries.end_node();
         self.begin_stream(entries.node_count);

@@ -1,8 +1,8 @@
-//! Many texts in one piece of memory.
+//! Many texts in one block of memory.
 
 use super::PayloadError;
 
-/// Texts, one behind the other: an element costs a number beside its bytes.
+/// Texts, stored back to back: each costs one number besides its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Texts {
     bytes: Vec<u8>,
@@ -17,13 +17,13 @@ impl Texts {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The text at a place, counted from 0.
+    /// The text at an index, counted from 0.
     #[must_use]
     pub fn get(&self, place: usize) -> Option<&[u8]> {
         let end = *self.ends.get(place)?;
@@ -31,12 +31,12 @@ impl Texts {
         self.bytes.get(start.unwrap_or(0)..end)
     }
 
-    /// All of them, in order.
+    /// All texts, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.len()).map(|place| self.get(place).unwrap_or_default())
     }
 
-    /// Adds a text, unless all together would take more than `bytes_max`.
+    /// Adds a text, unless the total would exceed `bytes_max`.
     pub(super) fn push(&mut self, text: &[u8], bytes_max: usize) -> Result<(), PayloadError> {
         let numbers = (self.ends.len() + 1) * size_of::<usize>();
         if self.bytes.len() + text.len() + numbers > bytes_max {

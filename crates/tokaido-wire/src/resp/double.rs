@@ -1,12 +1,12 @@
 //! Floating-point numbers as Redis writes them.
 
-/// The largest number that is written as an integer if it is one.
+/// The largest integral number that is written as an integer.
 const INTEGER_MAX: f64 = (i64::MAX / 2) as f64;
 
 /// No number has a longer text: 17 digits, a sign, and at most seven zeros and a point.
 const TEXT_LEN_MAX: usize = 32;
 
-/// The text of a number, which takes no memory from the heap.
+/// The text of a number, without heap allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct DoubleText {
     bytes: [u8; TEXT_LEN_MAX],
@@ -34,15 +34,15 @@ impl DoubleText {
         self.len = end;
     }
 
-    /// ASCII characters.
+    /// The text, in ASCII.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 }
 
-/// The shortest form that reads back the same: an integer if the number is one, else decimal, with an
-/// exponent where that is shorter.
+/// The shortest form that reads back the same: an integer if the number is one, otherwise decimal,
+/// with an exponent where that is shorter.
 #[must_use]
 pub fn format_double(value: f64) -> DoubleText {
     if value.is_nan() {
@@ -65,10 +65,10 @@ pub fn format_double(value: f64) -> DoubleText {
     }
 }
 
-/// A positive number as its digits, without zeros around them, and the power of ten that the last one
-/// counts.
+/// A positive number as its significant digits, without zeros around them, and the power of ten of
+/// the last digit.
 struct Decimal<'t> {
-    /// In two parts, since the text has a point between them; either may be empty.
+    /// Two parts, since the text has a point between them; either may be empty.
     digits: [&'t str; 2],
     scale: i32,
 }
@@ -95,7 +95,7 @@ impl<'t> Decimal<'t> {
         self.digits[0].len() + self.digits[1].len()
     }
 
-    /// The digits before and behind a place among them.
+    /// The digits before and after `place`.
     fn split_at(&self, place: usize) -> ([&'t str; 2], [&'t str; 2]) {
         let [first, second] = self.digits;
         match place.checked_sub(first.len()) {
@@ -105,7 +105,7 @@ impl<'t> Decimal<'t> {
     }
 }
 
-/// Puts the point or the exponent where Redis does. `zeros_max`: an integer may end in so many zeros.
+/// Puts the point or exponent where Redis does. An integer may end in up to `zeros_max` zeros.
 fn arrange(sign: &str, decimal: &Decimal<'_>, zeros_max: i32) -> DoubleText {
     let (len, scale, [first, second]) = (decimal.len() as i32, decimal.scale, decimal.digits);
     let exponent = scale + len - 1;

@@ -1,14 +1,14 @@
-//! Inline requests: a line that a human typed, split into arguments as a shell would.
+//! Inline requests: lines typed by a human, split into arguments as a shell would.
 
 use super::{error::ProtocolError, request::Span};
 
-/// Splits a line (without its line end), appends the unquoted arguments to `bytes` and where
-/// they are to `spans`. At most `arguments_max` of them.
+/// Splits a line (without its line end) into `arguments_max` arguments at most. Appends the
+/// unquoted arguments to `bytes`, and their positions to `spans`.
 ///
-/// Arguments are separated by white space. `"..."` knows the escapes `\n \r \t \b \a` and `\xHH`,
-/// and any other escaped byte stands for itself; `'...'` knows `\'` alone. A quote may open within
-/// an argument, and its closing one must end it. Unlike in Redis, whose lines are C strings, a NUL
-/// does not end the line but is a byte like any other.
+/// Arguments are separated by white space. `"..."` has the escapes `\n \r \t \b \a` and `\xHH`,
+/// and any other escaped byte stands for itself; `'...'` has only `\'`. A quote may open within
+/// an argument, and the closing quote must end the argument. Unlike in Redis, whose lines are C
+/// strings, a NUL is a byte like any other and does not end the line.
 pub(super) fn split(
     line: &[u8],
     arguments_max: usize,
@@ -28,7 +28,7 @@ pub(super) fn split(
     Ok(())
 }
 
-/// Redis's white space: also the vertical tab, which Rust's does not count.
+/// Redis's white space, which unlike Rust's includes the vertical tab.
 fn is_space(byte: u8) -> bool {
     byte == b' ' || (b'\t'..=b'\r').contains(&byte)
 }
@@ -38,7 +38,7 @@ fn skip_spaces(text: &[u8]) -> &[u8] {
     &text[spaces..]
 }
 
-/// Appends the argument that `rest` begins with, and gives what comes after it.
+/// Appends the argument at the start of `rest`, and returns what follows it.
 fn take_argument<'l>(mut rest: &'l [u8], bytes: &mut Vec<u8>) -> Result<&'l [u8], ProtocolError> {
     loop {
         rest = match rest {

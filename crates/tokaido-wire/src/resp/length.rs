@@ -1,14 +1,14 @@
 //! The declared lengths of the protocol: decimal digits and CRLF.
 
-/// More digits than any length within a limit has; so many still fit in 64 bits.
+/// More digits than any length within a limit has; this many still fit in 64 bits.
 const DIGITS_MAX: usize = 18;
 
-/// What stands at a place where a length is expected.
+/// What is found where a length is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// Its line end has not come yet.
+    /// Its line end has not arrived yet.
     Incomplete,
-    /// It cannot become a length whatever follows.
+    /// It cannot become a length, whatever follows.
     Invalid,
     /// A length. What it measures starts at `next`.
     Value { len: usize, next: usize },
@@ -17,8 +17,8 @@ pub(super) enum Length {
 }
 
 /// Reads the length that starts at `start`. As strict as Redis: no sign but a minus, no leading
-/// zero, no space. Each byte is judged by itself, so the answer does not depend on how the
-/// bytes were split; and no more than `DIGITS_MAX` of them are ever read again.
+/// zero, no space. Each byte is checked by itself, so the result does not depend on how the
+/// input was split; and at most `DIGITS_MAX` bytes are ever read again.
 #[inline]
 pub(super) fn read_length(input: &[u8], start: usize) -> Length {
     let negative = input.get(start) == Some(&b'-');

@@ -19,7 +19,7 @@
 //!     input = &input[consumed..];
 //! }
 //! assert_eq!(output, b"$5\r\nhello\r\n+PONG\r\n");
-//! assert_eq!(input, b"*1\r\n$4\r\nPI"); // is kept until more of it has come
+//! assert_eq!(input, b"*1\r\n$4\r\nPI"); // kept until more of it arrives
 //! # Ok::<(), tokaido_wire::resp::ProtocolError>(())
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! A reply as a client sees it.
 
-/// A reply of either version of the protocol. Texts that are not UTF-8 are made so; what may be
-/// binary is bytes.
+/// A reply of either version of the protocol. Texts are converted to UTF-8; anything that may
+/// be binary stays bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// A status.
@@ -16,9 +16,9 @@ pub enum Reply {
     Null,
     /// Replies in order.
     Array(Vec<Reply>),
-    /// Pairs of key and value, in the order in which they came.
+    /// Pairs of key and value, in the order of arrival.
     Map(Vec<(Reply, Reply)>),
-    /// Replies without an order that counts.
+    /// Replies whose order does not matter.
     Set(Vec<Reply>),
     /// A floating-point number.
     Double(f64),
@@ -33,6 +33,6 @@ pub enum Reply {
         /// The text.
         text: String,
     },
-    /// Something that came without having been asked for, and that answers no request.
+    /// An out-of-band message, which answers no request.
     Push(Vec<Reply>),
 }

@@ -1,4 +1,4 @@
-//! From the bytes of a server to replies.
+//! Decodes the bytes of a server into replies.
 
 use super::{
     error::ProtocolError,
@@ -7,21 +7,21 @@ use super::{
     reply::Reply,
 };
 
-/// Maximum number of elements for which room is made before they have come.
+/// Maximum number of elements for which room is reserved before they arrive.
 const ELEMENTS_RESERVED_MAX: usize = 16;
 
-/// Decodes the replies of one connection, and remembers how far it came in one that arrives in
+/// Decodes the replies of one connection. It remembers its position in a reply that arrives in
 /// pieces.
 #[derive(Debug, Default)]
 pub struct ReplyDecoder {
     /// Where the next element begins.
     position: usize,
-    /// How many bytes of the line that begins there are known to have no line end.
+    /// How many bytes of the line that begins there are known to contain no line end.
     scanned: usize,
-    /// Elements of the reply that were announced so far.
+    /// Number of elements of the reply announced so far.
     elements: usize,
-    /// The aggregates that are open, the outermost first. Kept here and not on the call stack, so
-    /// that nesting costs no recursion and an incomplete reply can be taken up again.
+    /// The open aggregates, the outermost first. They are kept here and not on the call stack, so
+    /// that nesting needs no recursion and decoding can resume within a reply.
     open: Vec<Aggregate>,
     failed: Option<ProtocolError>,
 }
@@ -32,11 +32,11 @@ enum Kind {
     Map,
     Set,
     Push,
-    /// Remarks about the reply that follows them. They are read and dropped.
+    /// Attributes of the reply that follows. They are read and dropped.
     Attribute,
 }
 
-/// An aggregate of which `remaining` elements have not come yet.
+/// An aggregate that still lacks `remaining` elements.
 #[derive(Debug)]
 struct Aggregate {
     kind: Kind,
@@ -45,7 +45,7 @@ struct Aggregate {
 }
 
 impl Aggregate {
-    /// The reply that all elements make; an attribute makes none.
+    /// The reply made of all elements; an attribute makes none.
     fn finish(self) -> Option<Reply> {
         match self.kind {
             Kind::Array => Some(Reply::Array(self.elements)),
@@ -64,7 +64,7 @@ impl Aggregate {
     }
 }
 
-/// What stands at a position, and where the next thing begins.
+/// What is found at a position, and where the next element begins.
 enum Element {
     Whole(Reply),
     Open(Aggregate),
@@ -79,14 +79,14 @@ impl ReplyDecoder {
         Self::default()
     }
 
-    /// Tries to decode one reply from the front of `input`; gives it with its length in bytes.
+    /// Tries to decode one reply from the front of `input`. Returns it with its length in bytes.
     ///
-    /// After `None`, call it again with the same bytes and more after them: it goes on where it
-    /// was. After a reply, drop its bytes from the front before the next call.
+    /// After `None`, call it again with the same bytes and more after them: it resumes where it
+    /// stopped. After a reply, drop its bytes from the front before the next call.
     ///
     /// # Errors
     ///
-    /// If the bytes are not the protocol or go beyond a limit. Every later call gives the same
+    /// If the bytes are not the protocol or exceed a limit. Every later call returns the same
     /// error: the connection has to be closed.
     pub fn decode(&mut self, input: &[u8]) -> Result<Option<(Reply, usize)>, ProtocolError> {
         if let Some(error) = self.failed {
@@ -117,7 +117,7 @@ impl ReplyDecoder {
         Ok(None)
     }
 
-    /// Opens an aggregate. One without elements is finished at once, and may finish the reply.
+    /// Opens an aggregate. One without elements is complete at once, and may complete the reply.
     fn open_aggregate(&mut self, aggregate: Aggregate) -> Result<Option<Reply>, ProtocolError> {
         // `remaining` was checked against the limit, so the sum cannot overflow.
         self.elements += aggregate.remaining;
@@ -134,8 +134,8 @@ impl ReplyDecoder {
         Ok(None)
     }
 
-    /// Puts an element where it belongs, and closes the aggregates that it was the last of. Gives
-    /// the reply if it is whole.
+    /// Adds an element to its aggregate, and closes the aggregates that it completes. Returns the
+    /// reply if it is complete.
     fn close_finished(&mut self, mut element: Reply) -> Option<Reply> {
         while let Some(mut aggregate) = self.open.pop() {
             aggregate.elements.push(element);
@@ -322,7 +322,7 @@ mod tests {
         let mut decoder = ReplyDecoder::new();
         let mut input = b"*2\r\n+one\r\n+tw".to_vec();
         assert_eq!(decoder.decode(&input), Ok(None));
-        // Were it read again, this would be an error.
+        // If these bytes were read again, this would be an error.
         input[0] = b'?';
         input[4] = b'?';
         input.extend_from_slice(b"o\r\n:5\r\n");

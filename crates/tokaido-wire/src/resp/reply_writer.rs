@@ -1,4 +1,4 @@
-//! Replies of a server, in the version of the protocol that the client asked for.
+//! A server's replies, in the protocol version that the client asked for.
 
 use super::double::format_double;
 
@@ -7,46 +7,46 @@ pub(super) const CRLF: &[u8] = b"\r\n";
 /// Maximum length of a type byte, a 64-bit number and CRLF together.
 const HEADER_LEN_MAX: usize = 1 + 20 + 2;
 
-/// A version of the protocol. A connection begins with version 2 and may change by `HELLO`.
+/// A version of the protocol. A connection begins with version 2; `HELLO` may change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// Knows strings, errors, integers, arrays and null.
+    /// Has strings, errors, integers, arrays and null.
     Resp2,
-    /// Also knows maps, sets, doubles, booleans, big numbers, verbatim strings and pushes.
+    /// Also has maps, sets, doubles, booleans, big numbers, verbatim strings and pushes.
     Resp3,
 }
 
-/// Appends replies to a vector of bytes. What version 2 does not know is written as the nearest
-/// that it knows, in the way Redis does.
+/// Appends replies to a vector of bytes. Types that version 2 lacks are written as its nearest
+/// equivalent, as in Redis.
 ///
-/// An aggregate is its length followed by so many replies (a map: twice as many).
+/// An aggregate is its length followed by that many replies (a map: twice as many).
 ///
-/// It may have a limit. What would go beyond it is not written, and nothing else after that, until the
-/// reply is taken back.
+/// It may have a limit. A reply that would exceed it is not written, nor is anything after that,
+/// until output is removed with [`truncate`](Self::truncate).
 #[derive(Debug)]
 pub struct ReplyWriter<'o> {
     out: &'o mut Vec<u8>,
     start: usize,
     version: Version,
-    /// How long `out` may become.
+    /// Maximum length of `out`.
     out_len_max: usize,
     is_over_limit: bool,
 }
 
 impl<'o> ReplyWriter<'o> {
-    /// A writer that appends to `out`.
+    /// Creates a writer that appends to `out`.
     #[must_use]
     pub fn new(out: &'o mut Vec<u8>, version: Version) -> Self {
         let start = out.len();
         Self { out, start, version, out_len_max: usize::MAX, is_over_limit: false }
     }
 
-    /// Sets the limit: so many bytes more than there are now.
+    /// Limits further output to `bytes_max` bytes.
     pub fn limit(&mut self, bytes_max: usize) {
         self.out_len_max = self.out.len().saturating_add(bytes_max);
     }
 
-    /// Whether something was not written because of the limit.
+    /// Whether something was omitted because of the limit.
     #[must_use]
     pub fn is_over_limit(&self) -> bool {
         self.is_over_limit
@@ -63,27 +63,27 @@ impl<'o> ReplyWriter<'o> {
         self.version = version;
     }
 
-    /// How many bytes this writer has written (not what was in the vector before).
+    /// The number of bytes written so far (without what was in the vector before).
     #[must_use]
     pub fn len(&self) -> usize {
         self.out.len() - self.start
     }
 
-    /// Whether this writer has written nothing.
+    /// Whether nothing has been written so far.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes back what was written since [`len`](Self::len) was `len`, so that a half-written
-    /// reply can be replaced by an error. Does nothing if less was written.
+    /// Removes what was written since [`len`](Self::len) was `len`, so that a half-written reply
+    /// can be replaced by an error. Does nothing if less was written.
     pub fn truncate(&mut self, len: usize) {
         self.out.truncate(self.start.saturating_add(len));
         self.is_over_limit = false;
     }
 
-    /// Moves what was written since [`len`](Self::len) was `last` before what was written since it was
-    /// `first`: the head of an aggregate, whose length was not known before.
+    /// Moves what was written since [`len`](Self::len) was `last` to where it was `first`. It
+    /// serves for the head of an aggregate whose length was not known earlier.
     pub fn move_before(&mut self, first: usize, last: usize) {
         let end = self.len();
         if let Some(written) = self.out.get_mut(self.start.saturating_add(first)..) {
@@ -138,7 +138,7 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// Null where a string could stand.
+    /// Null in place of a string.
     #[inline]
     pub fn null(&mut self) {
         self.text(match self.version {
@@ -147,7 +147,7 @@ impl<'o> ReplyWriter<'o> {
         });
     }
 
-    /// Null where an array could stand: version 2 tells the two apart.
+    /// Null in place of an array: version 2 distinguishes the two.
     pub fn null_array(&mut self) {
         self.text(match self.version {
             Version::Resp2 => b"*-1\r\n",
@@ -184,8 +184,8 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// The head of a map of which version 2 has an array of pairs, each of which has a head of its own;
-    /// `len` pairs follow.
+    /// The head of a map; `len` pairs follow. Version 2: an array of pairs, each with a head of its
+    /// own.
     pub fn map_of_pairs(&mut self, len: usize) {
         self.head(self.resp3_or(b'%', b'*'), len);
     }
@@ -202,8 +202,7 @@ impl<'o> ReplyWriter<'o> {
         self.head(self.resp3_or(b'~', b'*'), len);
     }
 
-    /// The head of a push, which comes without having been asked for; `len` replies follow.
-    /// Version 2: an array.
+    /// The head of a push, an out-of-band message; `len` replies follow. Version 2: an array.
     pub fn push(&mut self, len: usize) {
         self.head(self.resp3_or(b'>', b'*'), len);
     }
@@ -214,7 +213,7 @@ impl<'o> ReplyWriter<'o> {
         self.line_or_bulk(b',', format_double(value).as_bytes());
     }
 
-    /// A floating-point number as a text that the caller has made. Version 2: a byte string.
+    /// A floating-point number, already formatted by the caller. Version 2: a byte string.
     pub fn double_text(&mut self, text: &str) {
         self.line_or_bulk(b',', text.as_bytes());
     }
@@ -253,7 +252,7 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// Whether there is room for a text of that length, with its head.
+    /// Whether there is room for a text of `len` bytes, with its head.
     #[inline]
     fn has_room(&mut self, len: usize) -> bool {
         let end = self.out.len().saturating_add(len).saturating_add(HEADER_LEN_MAX + CRLF.len());
@@ -289,7 +288,7 @@ impl<'o> ReplyWriter<'o> {
         }
     }
 
-    /// A line end within the text would let whoever chose the text write replies of their own.
+    /// Replaces line ends: otherwise whoever supplied the text could forge replies.
     fn line(&mut self, kind: u8, text: &[u8]) {
         if !self.has_room(text.len()) {
             return;

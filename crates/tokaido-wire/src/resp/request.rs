@@ -5,8 +5,8 @@ use std::{
     ops::{Index, Range},
 };
 
-/// Where an argument is. Half the size of a `Range<usize>`, which counts when a request has a
-/// million arguments of a few bytes each; so requests are limited to what 32 bits can address.
+/// The position of an argument. It is half the size of a `Range<usize>`, which matters for
+/// requests with a million short arguments; so requests are limited to 4 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     start: u32,
@@ -14,7 +14,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Both ends must be at most `u32::MAX`: the decoder's limits and `RequestBuf` see to it.
+    /// Both ends must be at most `u32::MAX`: the decoder's limits and `RequestBuf` ensure it.
     #[inline]
     pub(super) fn new(start: usize, end: usize) -> Self {
         debug_assert!(start <= end && u32::try_from(end).is_ok());
@@ -32,16 +32,16 @@ impl Span {
     }
 }
 
-/// A request, borrowed from the bytes it came in or from whoever has its arguments.
+/// A request, borrowed from the bytes it arrived in or from the owner of its arguments.
 #[derive(Clone, Copy)]
 pub struct Request<'a>(Form<'a>);
 
-/// As large as its first form: the second one is told by a null pointer in it.
+/// As large as its first variant: a null pointer in it marks the second one.
 #[derive(Clone, Copy)]
 enum Form<'a> {
-    /// Parts of one text, as a decoder finds them.
+    /// Parts of one buffer, as a decoder finds them.
     Spans { bytes: &'a [u8], spans: &'a [Span] },
-    /// Slices from anywhere.
+    /// Separate slices.
     Slices(&'a [&'a [u8]]),
 }
 
@@ -51,8 +51,8 @@ impl<'a> Request<'a> {
         Self(Form::Spans { bytes, spans })
     }
 
-    /// A request with these arguments, the name first: for callers that have arguments and no
-    /// connection, such as a script.
+    /// Creates a request from arguments, the name first. It serves callers without a
+    /// connection, such as scripts.
     #[inline]
     #[must_use]
     pub fn from_arguments(arguments: &'a [&'a [u8]]) -> Self {
@@ -69,7 +69,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether there is nothing, not even a name: an empty line, or an array of none. Redis
+    /// Whether there is nothing, not even a name: an empty line or an empty array. Redis
     /// ignores such a request without a reply.
     #[inline]
     #[must_use]
@@ -108,7 +108,7 @@ impl<'a> Request<'a> {
         self.arguments_from(1)
     }
 
-    /// The arguments from `index` on; none if there are not so many.
+    /// The arguments from `index` on; none if there are fewer.
     #[inline]
     #[must_use]
     pub fn arguments_from(self, index: usize) -> Arguments<'a> {
@@ -175,7 +175,7 @@ impl DoubleEndedIterator for Arguments<'_> {
 
 impl ExactSizeIterator for Arguments<'_> {}
 
-/// A request that owns its bytes, to outlive the buffer it came in.
+/// A request that owns its bytes, to outlive the buffer it arrived in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestBuf {
     bytes: Vec<u8>,
@@ -183,7 +183,7 @@ pub struct RequestBuf {
 }
 
 impl RequestBuf {
-    /// The request as a decoder would give it.
+    /// The request in the form that a decoder returns.
     #[must_use]
     pub fn as_request(&self) -> Request<'_> {
         Request::new(&self.bytes, &self.spans)
@@ -193,7 +193,7 @@ impl RequestBuf {
 impl From<Request<'_>> for RequestBuf {
     /// # Panics
     ///
-    /// If the arguments are 4 GiB or more together, which no protocol lets through.
+    /// If the arguments total 4 GiB or more, which no protocol allows.
     fn from(request: Request<'_>) -> Self {
         let len = request.iter().map(<[u8]>::len).sum();
         assert!(u32::try_from(len).is_ok(), "the arguments of a request are {len} bytes long");

@@ -1,4 +1,4 @@
-//! From the bytes of a connection to requests.
+//! Decodes the bytes of a connection into requests.
 
 use super::{
     error::ProtocolError,
@@ -8,64 +8,64 @@ use super::{
     request::{Request, Span},
 };
 
-/// Room for arguments that a decoder keeps from one request to the next. What one huge request
-/// needed is given back before the next.
+/// Capacity for arguments that a decoder keeps between requests. What a huge request needed beyond
+/// that is freed before the next.
 const SPANS_KEPT_MAX: usize = 1024;
 
-/// Room for an unquoted line that is kept, in bytes.
+/// Capacity for an unquoted line that is kept, in bytes.
 const UNQUOTED_KEPT_MAX: usize = 4096;
 
-/// How far [`RequestDecoder::decode`] came.
+/// The outcome of [`RequestDecoder::decode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// The input ends within a request.
     Incomplete,
-    /// The input begins with a whole request. An empty line and an array of none are requests
-    /// without arguments.
+    /// The input begins with a whole request. An empty line and an empty array are requests without
+    /// arguments.
     Complete {
         /// The length of the request in bytes: where the next one begins.
         consumed: usize,
     },
 }
 
-/// Decodes the requests of one connection, and remembers how far it came in one that arrives in
+/// Decodes the requests of one connection. It remembers its position in a request that arrives in
 /// pieces.
 ///
-/// It copies nothing (except an inline request, whose quotes it has to remove) and, once it has
-/// seen a few requests, allocates nothing.
+/// It copies nothing (except inline requests, to remove their quotes) and, after a few requests,
+/// allocates nothing.
 #[derive(Debug)]
 pub struct RequestDecoder {
     limits: Limits,
     state: State,
-    /// The arguments so far: parts of the input or, in an inline request, of `unquoted`.
+    /// The arguments so far: parts of the input or, for an inline request, of `unquoted`.
     spans: Vec<Span>,
     unquoted: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Nothing of the request has been looked at.
+    /// Nothing of the request has been examined.
     Start,
     /// There is no line end in the first `scanned` bytes.
     Inline { scanned: usize },
-    /// `remaining` arguments are to come, the next at `position`.
+    /// `remaining` arguments are missing, and the next begins at `position`.
     Multibulk { position: usize, remaining: usize },
     /// The arguments of the request are in `spans`.
     Complete { inline: bool },
-    /// What follows in the stream has no meaning any more.
+    /// The rest of the stream has no meaning.
     Failed(ProtocolError),
 }
 
 impl RequestDecoder {
-    /// A decoder for a new connection.
+    /// Creates a decoder for a new connection.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let limits = within_u32(limits);
         Self { limits, state: State::Start, spans: Vec::new(), unquoted: Vec::new() }
     }
 
-    /// Has other limits from the next request on, as when a client has said who it is. To be called
-    /// between requests.
+    /// Changes the limits from the next request on, for instance once a client has authenticated.
+    /// To be called between requests.
     pub fn limit(&mut self, limits: Limits) {
         self.limits = within_u32(limits);
     }
@@ -73,12 +73,12 @@ impl RequestDecoder {
     /// Tries to decode one request from the front of `input`.
     ///
     /// After [`Decoded::Incomplete`], call it again with the same bytes and more after them: it
-    /// goes on where it was. After [`Decoded::Complete`], drop `consumed` bytes from the front
+    /// resumes where it stopped. After [`Decoded::Complete`], drop `consumed` bytes from the front
     /// before the next call.
     ///
     /// # Errors
     ///
-    /// If the bytes are not the protocol or go beyond a limit. Every later call gives the same
+    /// If the bytes are not the protocol or exceed a limit. Every later call returns the same
     /// error: the connection has to be closed.
     #[inline]
     pub fn decode(&mut self, input: &[u8]) -> Result<Decoded, ProtocolError> {
@@ -96,8 +96,8 @@ impl RequestDecoder {
         result
     }
 
-    /// The request that [`decode`](Self::decode) has just completed at the front of `input`,
-    /// which has to be the slice it was given. Empty if there is none.
+    /// The request that [`decode`](Self::decode) has just completed at the front of `input`, which
+    /// must be the same slice. Empty if there is none.
     #[inline]
     #[must_use]
     pub fn request<'a>(&'a self, input: &'a [u8]) -> Request<'a> {
@@ -137,8 +137,7 @@ impl RequestDecoder {
         Ok(Decoded::Complete { consumed })
     }
 
-    /// `*<number of arguments>`. Nothing is remembered of it before it is whole, because it is
-    /// too short to matter.
+    /// `*<number of arguments>`. It is so short that no position within it is remembered.
     #[inline]
     fn decode_count(&mut self, input: &[u8]) -> Result<Decoded, ProtocolError> {
         match read_length(input, 1) {
@@ -151,8 +150,8 @@ impl RequestDecoder {
         }
     }
 
-    /// `$<length>` and the bytes, `remaining` times. An argument is taken only when it has come
-    /// as a whole, so what is read again after more input is the few digits of one length.
+    /// `$<length>` and the bytes, `remaining` times. An argument is taken only once it is complete,
+    /// so only the few digits of one length are read again after more input.
     #[inline]
     fn decode_arguments(
         &mut self,
@@ -172,7 +171,7 @@ impl RequestDecoder {
         self.complete(false, position)
     }
 
-    /// Where the content of the bulk string at `position` is, if all of it is there.
+    /// The position of the content of the bulk string at `position`, if it is complete.
     #[inline]
     fn find_bulk(
         &self,
@@ -200,7 +199,7 @@ impl RequestDecoder {
         }
     }
 
-    /// A line, which ends with CRLF or with LF alone.
+    /// A line that ends with CRLF or with LF alone.
     fn decode_inline(&mut self, input: &[u8], scanned: usize) -> Result<Decoded, ProtocolError> {
         let window = &input[..input.len().min(self.limits.inline_len_max)];
         let unscanned = window.get(scanned..).unwrap_or_default();
@@ -222,7 +221,7 @@ impl RequestDecoder {
     }
 }
 
-/// Places in a request are counted in 32 bits.
+/// Positions in a request are 32-bit numbers.
 fn within_u32(limits: Limits) -> Limits {
     let request_len_max = limits.request_len_max.min(u32::MAX as usize);
     let inline_len_max = limits.inline_len_max.min(request_len_max);
@@ -236,8 +235,8 @@ mod tests {
     const SMALL: Limits =
         Limits { arguments_max: 4, argument_len_max: 8, inline_len_max: 16, request_len_max: 48 };
 
-    /// All requests of a stream that has arrived as a whole, and how it ends: the bytes that are
-    /// left, or the error.
+    /// All requests of a stream that arrives at once, and how it ends: the bytes that are left, or
+    /// the error.
     fn decode(
         limits: Limits,
         mut input: &[u8],
@@ -373,7 +372,7 @@ mod tests {
         let mut decoder = RequestDecoder::new(Limits::default());
         let mut input = b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nva".to_vec();
         assert_eq!(decoder.decode(&input), Ok(Decoded::Incomplete));
-        // Were it read again, this would be an error.
+        // If these bytes were read again, this would be an error.
         input[0] = b'!';
         input[4] = b'!';
         input.extend_from_slice(b"lue\r\n");

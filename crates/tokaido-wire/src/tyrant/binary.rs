@@ -1,25 +1,25 @@
 //! The binary protocol. A request begins with [`MAGIC`], the number of its command and the numbers that
-//! the table of commands says it has, all big-endian; then come the bytes whose lengths those told, and
-//! the items of a list, each behind its length. A reply begins with a code: 0, or 1 for an error.
+//! the table of commands lists for it, all big-endian; then come the bytes whose lengths those gave,
+//! and the items of a list, each after its length. A reply begins with a code: 0, or 1 for an error.
 
 use super::commands::{Command, Field, of_id};
 
-/// What each request begins with.
+/// The first byte of each request.
 pub const MAGIC: u8 = 0xc8;
 
-/// The code of a reply to a request that was done.
+/// The code of a reply to a successful request.
 pub const DONE: u8 = 0;
 
-/// The code of a reply to one that was not.
+/// The code of a reply to a failed request.
 pub const FAILED: u8 = 1;
 
 /// Maximum number of parts of a request.
 pub(super) const PARTS_MAX: usize = 3;
 
-/// Maximum number of numbers of a request that are no lengths.
+/// Maximum number of numbers of a request that are not lengths.
 pub(super) const NUMBERS_MAX: usize = 3;
 
-/// Maximum length of a part or an item in bytes, as Tokyo Tyrant has it.
+/// Maximum length of a part or an item in bytes, as in Tokyo Tyrant.
 const PART_LEN_MAX: u32 = 256 << 20;
 
 /// Maximum length of a name.
@@ -28,10 +28,10 @@ const NAME_LEN_MAX: u32 = 1023;
 /// Maximum number of items of a list.
 const ITEMS_MAX: u32 = 1 << 20;
 
-/// The length of an item's length.
+/// The size of an item's length field.
 const ITEM_HEAD_LEN: usize = 4;
 
-/// The magic byte and the command's.
+/// The magic byte and the command's number.
 const START_LEN: usize = 2;
 
 /// A request.
@@ -46,7 +46,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The parts, in their order; those that it does not have are empty.
+    /// The parts in order; missing ones are empty.
     #[must_use]
     pub fn parts(&self) -> [&'a [u8]; PARTS_MAX] {
         self.parts
@@ -64,14 +64,14 @@ impl<'a> Request<'a> {
         self.parts[1]
     }
 
-    /// The numbers that are no lengths, in their order; those that it does not have are 0.
+    /// The numbers that are not lengths, in order; missing ones are 0.
     #[must_use]
     pub fn numbers(&self) -> [i64; NUMBERS_MAX] {
         self.numbers
     }
 }
 
-/// The items of a list, one after the other.
+/// The items of a list, in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Items<'a> {
     bytes: &'a [u8],
@@ -91,14 +91,14 @@ impl<'a> Iterator for Items<'a> {
 }
 
 impl Items<'_> {
-    /// How many are still to come.
+    /// How many items are left.
     #[must_use]
     pub fn left(&self) -> usize {
         self.left as usize
     }
 }
 
-/// What came of decoding.
+/// The outcome of decoding.
 #[derive(Debug)]
 pub enum Decoded<'a> {
     /// The input ends within a request.
@@ -112,8 +112,8 @@ pub enum Decoded<'a> {
     },
 }
 
-/// The input is not the binary protocol, or too much of it. Tokyo Tyrant closes the connection then,
-/// without a reply.
+/// The input is not the binary protocol, or exceeds the limit. Tokyo Tyrant then closes the
+/// connection without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BinaryError {
     /// No request begins with this byte.
@@ -122,7 +122,7 @@ pub enum BinaryError {
     /// No command has this number.
     #[error("no command has the number {0:#04x}")]
     Command(u8),
-    /// A length or a number is out of its range.
+    /// A length or a number is out of range.
     #[error("{0} is no length or number that {1} can have")]
     Number(u32, &'static str),
     /// A request is longer than the limit.
@@ -133,7 +133,7 @@ pub enum BinaryError {
     },
 }
 
-/// What the numbers at the head of a request tell.
+/// The contents of a request's head.
 struct Head {
     command: &'static Command,
     /// The length of the head.
@@ -144,33 +144,33 @@ struct Head {
 }
 
 /// Decodes the requests of one connection. It copies nothing, allocates nothing, and looks at each
-/// item once, however its bytes come.
+/// item once, however the bytes are split.
 #[derive(Debug)]
 pub struct Decoder {
     request_len_max: usize,
-    /// How far the items of the request at hand were found to be whole: the place of the next one, and
-    /// how many there are from there on.
+    /// How far the items of the current request are known to be complete: the offset of the next
+    /// one, and the number of items from there on.
     checked: Option<(usize, u32)>,
 }
 
 impl Decoder {
-    /// For requests of at most `request_len_max` bytes.
+    /// Creates a decoder for requests of at most `request_len_max` bytes.
     #[must_use]
     pub fn new(request_len_max: usize) -> Self {
         Self { request_len_max, checked: None }
     }
 
-    /// Decodes the request at the head of `input`, which must begin where the last one ended.
+    /// Decodes the request at the start of `input`, which must begin where the last one ended.
     ///
     /// # Errors
-    /// [`BinaryError`]; nobody knows where the next request begins then.
+    /// [`BinaryError`], after which it is unclear where the next request begins.
     pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<Decoded<'a>, BinaryError> {
         let Some(head) = read_head(input)? else { return Ok(Decoded::Incomplete) };
         let parts_len: u64 = head.part_lens.iter().copied().map(u64::from).sum();
         let items_at = head.len as u64 + parts_len;
-        // What can never come whole is refused before it comes.
+        // A request that can never fit is refused before it arrives.
         self.check_len(items_at + u64::from(head.items) * ITEM_HEAD_LEN as u64)?;
-        // It is within the limit, which is a size in memory.
+        // It is within the limit, which is a `usize`.
         let items_at = items_at as usize;
         let (mut at, mut left) = self.checked.take().unwrap_or((items_at, head.items));
         while left > 0 {
@@ -211,7 +211,7 @@ impl Decoder {
     }
 }
 
-/// The head of a request, if it is there.
+/// The head of a request, if it is complete.
 fn read_head(input: &[u8]) -> Result<Option<Head>, BinaryError> {
     match input.first() {
         None => return Ok(None),
@@ -262,18 +262,18 @@ fn read_head(input: &[u8]) -> Result<Option<Head>, BinaryError> {
     Ok(Some(head))
 }
 
-/// Writes the length of bytes. They come from requests and records, which are shorter than 4 GiB.
+/// Writes the length of `bytes`. They come from requests and records, which are below 4 GiB.
 pub fn bytes_len(bytes: &[u8], output: &mut Vec<u8>) {
     output.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
 }
 
-/// Writes bytes behind their length.
+/// Writes `bytes` after their length.
 pub fn bytes(bytes: &[u8], output: &mut Vec<u8>) {
     bytes_len(bytes, output);
     output.extend_from_slice(bytes);
 }
 
-/// Writes a list whose length is known at its end, with the code before it.
+/// Writes a list whose length is known only at its end, after a code.
 #[derive(Debug)]
 pub struct ListWriter {
     count_at: usize,
@@ -304,7 +304,7 @@ impl ListWriter {
         output.extend_from_slice(value);
     }
 
-    /// Ends it.
+    /// Ends the list.
     pub fn end(self, output: &mut [u8]) {
         output[self.count_at..][..4].copy_from_slice(&self.count.to_be_bytes());
     }

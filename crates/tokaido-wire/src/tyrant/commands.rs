@@ -1,5 +1,5 @@
-//! The table of the binary protocol's commands. The decoder reads requests by it; rights and the page of
-//! documentation follow it, too.
+//! The table of the binary protocol's commands. The decoder reads requests by it; access rights and
+//! the documentation page are derived from it, too.
 
 use Effect::{Administer, Call, Read, Replicate, Write};
 use Field::{Count, Int, Long, Name, Natural, Part};
@@ -36,35 +36,35 @@ pub enum Verb {
     Repl,
 }
 
-/// What a command does, by which it is allowed or not.
+/// What a command does, which decides who may use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It reads data, or looks into the server.
+    /// It reads data, or inspects the server.
     Read,
     /// It writes data.
     Write,
-    /// It calls a procedure of the operator's.
+    /// It calls one of the operator's procedures.
     Call,
     /// It manages the server.
     Administer,
-    /// It asks for the log of updates.
+    /// It asks for the update log.
     Replicate,
 }
 
-/// A number that stands before the bytes of a request. All are big-endian.
+/// A number that precedes the bytes of a request. All are big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// The length of bytes that follow the numbers, in their order: 32 bits.
+    /// The length of one of the parts that follow the numbers, in order: 32 bits.
     Part,
-    /// As [`Self::Part`], of a name, which is short.
+    /// As [`Self::Part`], but of a name, which is short.
     Name,
-    /// A number of 32 bits with a sign.
+    /// A signed 32-bit number.
     Int,
-    /// A number of 32 bits that is not negative.
+    /// A 32-bit number that is not negative.
     Natural,
-    /// A number of 64 bits.
+    /// A 64-bit number.
     Long,
-    /// How many items follow the parts, each behind its length: 32 bits.
+    /// The number of items that follow the parts, each after its length: 32 bits.
     Count,
 }
 
@@ -82,7 +82,7 @@ impl Field {
 pub struct Command {
     /// Its name.
     pub name: &'static str,
-    /// The byte behind the magic one.
+    /// The byte after the magic byte.
     pub id: u8,
     /// What it asks for.
     pub verb: Verb,
@@ -90,9 +90,9 @@ pub struct Command {
     pub effect: Effect,
     /// The numbers that its requests begin with.
     pub fields: &'static [Field],
-    /// What it takes.
+    /// Its inputs.
     pub inputs: &'static str,
-    /// What follows the code of a reply that says that it is done.
+    /// What follows the code of a successful reply.
     pub outputs: &'static str,
     /// What it is for.
     pub summary: &'static str,
@@ -107,7 +107,7 @@ const fn row(
     Command { name, id, verb, effect, fields, inputs, outputs, summary }
 }
 
-/// The commands, by their numbers.
+/// The commands, ordered by number.
 pub static COMMANDS: &[Command] = &[
     row(
         ("put", 0x10, Verb::Put),
@@ -241,13 +241,13 @@ pub static COMMANDS: &[Command] = &[
     ),
 ];
 
-/// The command of that number.
+/// Looks up a command by number.
 #[must_use]
 pub fn of_id(id: u8) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.id == id)
 }
 
-/// The command of that name, in letters of any case.
+/// Looks up a command by name, in any case.
 #[must_use]
 pub fn of_name(name: &str) -> Option<&'static Command> {
     COMMANDS.iter().find(|command| command.name.eq_ignore_ascii_case(name))

@@ -1,6 +1,6 @@
-//! The protocols of Tokyo Tyrant, for servers: its own binary one, and the lines of memcached's that it
-//! understands in its own way. (Source: the specification that Tokyo Tyrant brings along,
-//! `doc/spex.html`, and `ttserver.c`.)
+//! The protocols of Tokyo Tyrant, for servers: its own binary one, and the parts of memcached's
+//! text protocol that it understands, in its own way. (Source: the specification that comes with
+//! Tokyo Tyrant, `doc/spex.html`, and `ttserver.c`.)
 //!
 //! A server keeps a [`binary::Decoder`] or a [`text::Decoder`] per connection.
 //!

@@ -1,10 +1,10 @@
-//! Numbers with a fraction as the binary protocol has them: the integer, and 10^12 times the fraction.
+//! Fixed-point numbers of the binary protocol: the integer part, and 10^12 times the fraction.
 
 /// One, in the fraction.
 const UNIT: f64 = 1e12;
 
-/// The two numbers that stand for one. What does not fit is infinite, and infinity is the last integer on
-/// its side.
+/// Splits a number in two. One that does not fit becomes infinite, and infinity is the largest or
+/// smallest integer.
 #[must_use]
 pub fn pack(number: f64) -> [i64; 2] {
     if number.is_nan() {
@@ -21,7 +21,7 @@ pub fn pack(number: f64) -> [i64; 2] {
     }
 }
 
-/// The number that two stand for.
+/// The number that the pair represents.
 #[must_use]
 pub fn unpack([integer, fraction]: [i64; 2]) -> f64 {
     #[allow(clippy::cast_precision_loss, reason = "what is added is no more precise")]

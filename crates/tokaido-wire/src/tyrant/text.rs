@@ -1,9 +1,9 @@
-//! Lines of memcached's text protocol, as Tokyo Tyrant understands them: flags, times of expiry and
-//! versions of records are passed over, keys have any length, and a number is as much of a word as is one.
+//! Lines of memcached's text protocol as Tokyo Tyrant understands them. Flags, expiry times and versions
+//! of records are ignored, keys have any length, and of a word as much counts as is a number.
 
 use crate::lenient::integer;
 
-/// What a line may begin with.
+/// The words that a line may begin with.
 const COMMANDS: [&[u8]; 14] = [
     b"set",
     b"add",
@@ -44,7 +44,7 @@ pub enum Request<'a> {
     Add {
         /// The key.
         key: &'a [u8],
-        /// What is added to the number there.
+        /// The amount to add to the stored number.
         by: i64,
     },
     /// `stats`.
@@ -55,13 +55,13 @@ pub enum Request<'a> {
     Version,
     /// `quit`.
     Quit,
-    /// A command with too few words: it is told so, and the connection is closed.
+    /// A command with too few words: the client gets an error, and the connection is closed.
     TooFew,
-    /// No command: the connection is closed without a reply.
+    /// Not a command: the connection is closed without a reply.
     Unknown,
 }
 
-/// Which command it is that stores.
+/// Which of the storage commands it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "they are named as their commands")]
 pub enum Mode {
@@ -97,7 +97,7 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// What came of decoding.
+/// The outcome of decoding.
 #[derive(Debug)]
 pub enum Decoded<'a> {
     /// The input ends within a request.
@@ -113,10 +113,10 @@ pub enum Decoded<'a> {
     },
 }
 
-/// The input is not the protocol, or too much of it: the connection is closed without a reply.
+/// The input is not the protocol, or exceeds the limit: the connection is closed without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// No line end is behind a value.
+    /// A value is not followed by a line end.
     #[error("no line end is behind the value")]
     Unterminated,
     /// A request is longer than the limit.
@@ -131,21 +131,21 @@ pub enum TextError {
 #[derive(Debug)]
 pub struct Decoder {
     request_len_max: usize,
-    /// How much of the input has no line end.
+    /// How much of the input contains no line end.
     searched: usize,
 }
 
 impl Decoder {
-    /// For requests of at most `request_len_max` bytes.
+    /// Creates a decoder for requests of at most `request_len_max` bytes.
     #[must_use]
     pub fn new(request_len_max: usize) -> Self {
         Self { request_len_max, searched: 0 }
     }
 
-    /// Decodes the request at the head of `input`, which must begin where the last one ended.
+    /// Decodes the request at the start of `input`, which must begin where the last one ended.
     ///
     /// # Errors
-    /// [`TextError`]; nobody knows where the next request begins then.
+    /// [`TextError`], after which it is unclear where the next request begins.
     pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<Decoded<'a>, TextError> {
         let searched = std::mem::take(&mut self.searched);
         let found = memchr::memchr(b'\n', input.get(searched..).unwrap_or_default());
@@ -155,7 +155,7 @@ impl Decoder {
             return Ok(Decoded::Incomplete);
         };
         self.check_len(end as u64 + 1)?;
-        // The line is looked at again when more of its value has come.
+        // The line is parsed again when more of its value arrives.
         self.searched = end;
         let line = &input[..end];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -218,10 +218,10 @@ impl Decoder {
         let len = u64::try_from(integer(len)).unwrap_or(0);
         let whole = (line_len as u64 + 2).saturating_add(len);
         self.check_len(whole)?;
-        // It is within the limit, which is a size in memory.
+        // It is within the limit, which is a `usize`.
         let whole = whole as usize;
         let Some(block) = input.get(line_len..whole) else {
-            // Nothing but a line end may be behind the value, however little of it has come.
+            // Only a line end may follow the value, however little of it has arrived.
             let end = input.get(whole - 2..).unwrap_or_default();
             return match b"\r\n".starts_with(end) {
                 true => Ok(Decoded::Incomplete),

@@ -1,24 +1,24 @@
 //! The update log of Tokyo Tyrant, the files `00000001.ulog`, `00000002.ulog`, … that `ttserver -ulog`
 //! writes and the command `restore` replays.
 //!
-//! An entry is a byte 0xc9, the time of the update in microseconds since the epoch (8 bytes), the numbers
-//! of the server that a client has updated and of the one that passed the update on (2 bytes each), the
-//! length of a message (4 bytes), and the message; all numbers are big-endian. The message is the request
-//! as a client sends it, but that of `misc` has no options, and behind it a byte, which is 0 if the update
-//! was made. (Source: `tculog.c` of Tokyo Tyrant 1.1.41.)
+//! An entry is a byte 0xc9, the time of the update in microseconds since the epoch (8 bytes), the
+//! ids of the server that the client updated and of the one that passed the update on (2 bytes
+//! each), the length of a message (4 bytes), and the message; all numbers are big-endian. The
+//! message is the request as a client sends it, except that `misc` has no options, followed by a
+//! byte that is 0 if the update was made. (Source: `tculog.c` of Tokyo Tyrant 1.1.41.)
 
 use super::{binary, commands::Verb};
 
-/// How the names of the files end, behind their numbers.
+/// The suffix of the file names, after their numbers.
 pub const SUFFIX: &str = ".ulog";
 
-/// What each entry begins with.
+/// The first byte of each entry.
 const MAGIC: u8 = 0xc9;
 
 /// The length of an entry without its message.
 const HEAD_LEN: usize = 17;
 
-/// The place of the length of a message.
+/// The offset of the length of the message.
 const LEN_AT: usize = 13;
 
 /// An update.
@@ -29,7 +29,7 @@ pub struct Entry<'a> {
     message: &'a [u8],
 }
 
-/// What came of decoding.
+/// The outcome of decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded<'a> {
     /// The input ends within an entry.
@@ -43,7 +43,7 @@ pub enum Decoded<'a> {
     },
 }
 
-/// The input is no update log.
+/// The input is not an update log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UpdateLogError {
     /// No entry begins with this byte.
@@ -57,16 +57,16 @@ pub enum UpdateLogError {
         /// The limit.
         max: usize,
     },
-    /// A message is too short to be one.
+    /// A message is too short to be valid.
     #[error("the update log has a message of {0} bytes, which is no request")]
     Message(usize),
 }
 
-/// Decodes the entry at the head of `input`, whose message has at most `message_len_max` bytes. It copies
-/// nothing and allocates nothing.
+/// Decodes the entry at the start of `input`, whose message has at most `message_len_max` bytes. It
+/// copies nothing and allocates nothing.
 ///
 /// # Errors
-/// [`UpdateLogError`]; nobody knows where the next entry begins then.
+/// [`UpdateLogError`], after which it is unclear where the next entry begins.
 pub fn decode(input: &[u8], message_len_max: usize) -> Result<Decoded<'_>, UpdateLogError> {
     match input.first() {
         None => return Ok(Decoded::Incomplete),
@@ -89,11 +89,11 @@ pub fn decode(input: &[u8], message_len_max: usize) -> Result<Decoded<'_>, Updat
 }
 
 impl Entry<'_> {
-    /// Writes the request as a client would send it, for [`binary::Decoder`], in the place of what was in
-    /// `request`, and tells whether the server that wrote the log has done it.
+    /// Replaces the contents of `request` by the request as a client would send it, for
+    /// [`binary::Decoder`]. Returns whether the server that wrote the log performed it.
     ///
     /// # Errors
-    /// If the message is too short to be one.
+    /// If the message is too short to be valid.
     pub fn request(&self, request: &mut Vec<u8>) -> Result<bool, UpdateLogError> {
         let too_short = || UpdateLogError::Message(self.message.len());
         let (code, message) = self.message.split_last().ok_or_else(too_short)?;

@@ -1,6 +1,6 @@
-//! What holds of Kyoto Tycoon's codecs for any bytes whatever. Each check panics if it does not.
+//! What must hold for Kyoto Tycoon's codecs on any bytes. Each check panics if it does not.
 //!
-//! Two programs share this file: `tests/kyoto.rs`, which needs the stable toolchain alone, and the
+//! Two programs share this file: `tests/kyoto.rs`, which needs only the stable toolchain, and the
 //! fuzz targets in `fuzz/`, which include it by its path.
 
 use tokaido_wire::kyoto::{
@@ -9,13 +9,13 @@ use tokaido_wire::kyoto::{
     columns,
 };
 
-/// A limit that short inputs reach.
+/// A limit that short inputs can reach.
 const REQUEST_LEN_MAX: usize = 200;
 
-/// Sizes of pieces in which a stream may arrive; each list is repeated.
+/// Sizes of the pieces in which a stream may arrive; each list is repeated.
 const ARRIVALS: [&[usize]; 4] = [&[1], &[2, 3], &[7, 1, 1, 13], &[64, 5]];
 
-/// Whatever way the bytes come, they are the same requests and the same end.
+/// However the bytes are split, the requests and the end are the same.
 pub(crate) fn check_binary(data: &[u8]) {
     let whole = read(data, &[data.len().max(1)]);
     for pieces in ARRIVALS {
@@ -23,7 +23,7 @@ pub(crate) fn check_binary(data: &[u8]) {
     }
 }
 
-/// The requests of a stream, as texts, and then the bytes that are left or the error.
+/// The requests of a stream as texts, and then the number of bytes left or the error.
 fn read(data: &[u8], pieces: &[usize]) -> (Vec<String>, Result<usize, BinaryError>) {
     let mut decoder = Decoder::new(REQUEST_LEN_MAX);
     let (mut requests, mut start, mut arrived) = (Vec::new(), 0, 0);
@@ -52,7 +52,7 @@ fn read(data: &[u8], pieces: &[usize]) -> (Vec<String>, Result<usize, BinaryErro
     (requests, Ok(data.len() - start))
 }
 
-/// There are as many items as were promised.
+/// There are as many items as were announced.
 fn check_items(request: &Request<'_>) {
     match request {
         Request::PlayScript { pairs: items, .. }
@@ -63,7 +63,7 @@ fn check_items(request: &Request<'_>) {
     }
 }
 
-/// What was read of a body can be written and read again.
+/// The pairs of a body can be written and read again.
 pub(crate) fn check_columns(data: &[u8]) {
     let (&first, body) = data.split_first().unwrap_or((&0, &[]));
     let content_type = match first % 5 {

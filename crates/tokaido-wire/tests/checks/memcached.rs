@@ -1,23 +1,23 @@
-//! What holds of the memcached codec for any bytes whatever. Each check panics if it does not.
+//! What must hold for the memcached codec on any bytes. Each check panics if it does not.
 //!
-//! Two programs share this file: `tests/memcached.rs`, which needs the stable toolchain alone, and the
-//! fuzz targets in `fuzz/`, which include it by its path.
+//! Two programs share this file: `tests/memcached.rs`, which needs only the stable toolchain, and
+//! the fuzz targets in `fuzz/`, which include it by its path.
 
 use tokaido_wire::memcached::{
     BinaryDecoded, BinaryDecoder, BinaryRequest, Credentials, Decoded, KEY_LEN_MAX, Limits,
     ProtocolError, Request, TextDecoder,
 };
 
-/// Limits that short inputs reach.
+/// Limits that short inputs can reach.
 const SMALL: Limits = Limits { value_len_max: 6, keys_line_len_max: 2100 };
 
-/// Sizes of pieces in which a stream may arrive; each list is repeated.
+/// Sizes of the pieces in which a stream may arrive; each list is repeated.
 const ARRIVALS: [&[usize]; 4] = [&[1], &[2, 3], &[7, 1, 1, 13], &[64, 5]];
 
-/// The requests of a stream, as texts, and then the bytes that are left or the error.
+/// The requests of a stream as texts, and then the number of bytes left or the error.
 type Stream = (Vec<String>, Result<usize, ProtocolError>);
 
-/// Feeds `data` in pieces to `decode`, which gives an item and its length, or a length alone.
+/// Feeds `data` in pieces to `decode`, which returns an item and its length, or only a length.
 fn read_stream(
     data: &[u8],
     pieces: &[usize],

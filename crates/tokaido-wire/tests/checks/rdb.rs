@@ -1,14 +1,14 @@
-//! What holds of the codec of Redis' values for any bytes whatever. Each check panics if it does not.
+//! What must hold for the codec of Redis's values on any bytes. Each check panics if it does not.
 //!
-//! Two programs share this file: `tests/rdb.rs`, which needs the stable toolchain alone, and the
+//! Two programs share this file: `tests/rdb.rs`, which needs only the stable toolchain, and the
 //! fuzz target in `fuzz/`, which includes it by its path.
 
 use tokaido_wire::rdb::{self, Encoder, PackedEntries, Texts, Value};
 
-/// A limit that short inputs reach, by compression.
+/// A limit that short inputs can reach, by compression.
 const BYTES_MAX: usize = 4000;
 
-/// What was read of a payload is within the limit, and can be written and read again.
+/// A decoded value is within the limit, and can be written and read again.
 pub(crate) fn check(data: &[u8]) {
     let _ = rdb::unseal(data);
     if let Ok(libraries) = rdb::decode_libraries(data, BYTES_MAX) {
@@ -22,7 +22,7 @@ pub(crate) fn check(data: &[u8]) {
     write(&value, &mut payload);
     rdb::seal(&mut payload);
     let body = rdb::unseal(&payload).expect("it was sealed");
-    // A number beside each text counts, too, where texts are more than before.
+    // The number beside each text counts, too, and there may be more texts than before.
     assert_eq!(rdb::decode(body, usize::MAX).as_ref(), Ok(&value));
     let last = payload.len() - 1;
     payload[last / 2] ^= 1;

@@ -1,28 +1,28 @@
-//! What holds of the Redis codec for any bytes whatever. Each check panics if it does not.
+//! What must hold for the Redis codec on any bytes. Each check panics if it does not.
 //!
-//! Two programs share this file: `tests/properties.rs`, which needs the stable toolchain alone,
-//! and the fuzz targets in `fuzz/`, which include it by its path.
+//! Two programs share this file: `tests/properties.rs`, which needs only the stable toolchain, and
+//! the fuzz targets in `fuzz/`, which include it by its path.
 
 use tokaido_wire::resp::{
     Decoded, Limits, ProtocolError, Reply, ReplyDecoder, ReplyWriter, Request, RequestBuf,
     RequestDecoder, Version, encode_command,
 };
 
-/// Limits that short inputs reach.
+/// Limits that short inputs can reach.
 const SMALL: Limits =
     Limits { arguments_max: 3, argument_len_max: 6, inline_len_max: 12, request_len_max: 40 };
 
-/// Sizes of pieces in which a stream may arrive; each list is repeated.
+/// Sizes of the pieces in which a stream may arrive; each list is repeated.
 const ARRIVALS: [&[usize]; 4] = [&[1], &[2, 3], &[7, 1, 1, 13], &[64, 5]];
 
-/// What a stream turned out to be: its items, and then the bytes that are left or the error.
+/// The contents of a stream: its items, and then the number of bytes left or the error.
 #[derive(Debug, PartialEq)]
 struct Stream<T> {
     items: Vec<T>,
     end: Result<usize, ProtocolError>,
 }
 
-/// Feeds `data` in pieces to `decode`, which gives an item and its length if one is whole.
+/// Feeds `data` in pieces to `decode`, which returns an item and its length if one is complete.
 fn read_stream<T>(
     data: &[u8],
     pieces: &[usize],
@@ -66,9 +66,9 @@ fn read_replies(data: &[u8], pieces: &[usize]) -> Stream<Reply> {
     read_stream(data, pieces, |input| decoder.decode(input))
 }
 
-/// However a stream of requests is split, it gives the same requests and the same error; all of
-/// them within the limits; and each is the same again when it is made of its arguments, and after it
-/// was encoded.
+/// However a stream of requests is split, it gives the same requests and the same error, and all
+/// are within the limits. Each is the same again when it is built from its arguments, and when it
+/// is encoded and decoded.
 pub(crate) fn check_requests(data: &[u8]) {
     for limits in [Limits::default(), SMALL] {
         let whole = read_requests(data, limits, &[data.len().max(1)]);
@@ -88,8 +88,8 @@ pub(crate) fn check_requests(data: &[u8]) {
     }
 }
 
-/// However a stream of replies is split, it gives the same replies and the same error; and what
-/// is written of them in either version can be read again.
+/// However a stream of replies is split, it gives the same replies and the same error, and what is
+/// written for them in either version can be read again.
 pub(crate) fn check_replies(data: &[u8]) {
     let whole = read_replies(data, &[data.len().max(1)]);
     for pieces in ARRIVALS {

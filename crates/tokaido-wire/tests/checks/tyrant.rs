@@ -1,6 +1,6 @@
-//! What holds of Tokyo Tyrant's codecs for any bytes whatever. Each check panics if it does not.
+//! What must hold for Tokyo Tyrant's codecs on any bytes. Each check panics if it does not.
 //!
-//! Two programs share this file: `tests/tyrant.rs`, which needs the stable toolchain alone, and the
+//! Two programs share this file: `tests/tyrant.rs`, which needs only the stable toolchain, and the
 //! fuzz targets in `fuzz/`, which include it by its path.
 
 use tokaido_wire::tyrant::{
@@ -10,13 +10,13 @@ use tokaido_wire::tyrant::{
     update_log,
 };
 
-/// A limit that short inputs reach.
+/// A limit that short inputs can reach.
 const REQUEST_LEN_MAX: usize = 200;
 
-/// Sizes of pieces in which a stream may arrive; each list is repeated.
+/// Sizes of the pieces in which a stream may arrive; each list is repeated.
 const ARRIVALS: [&[usize]; 4] = [&[1], &[2, 3], &[7, 1, 1, 13], &[64, 5]];
 
-/// Whatever way the bytes come, they are the same requests and the same end.
+/// However the bytes are split, the requests and the end are the same.
 pub(crate) fn check_binary(data: &[u8]) {
     let whole = read_binary(data, &[data.len().max(1)]);
     for pieces in ARRIVALS {
@@ -24,7 +24,7 @@ pub(crate) fn check_binary(data: &[u8]) {
     }
 }
 
-/// The requests of a stream, as texts, and then the bytes that are left or the error.
+/// The requests of a stream as texts, and then the number of bytes left or the error.
 fn read_binary(data: &[u8], pieces: &[usize]) -> (Vec<String>, Result<usize, BinaryError>) {
     let mut decoder = binary::Decoder::new(REQUEST_LEN_MAX);
     let (mut requests, mut start, mut arrived) = (Vec::new(), 0, 0);
@@ -57,7 +57,7 @@ fn read_binary(data: &[u8], pieces: &[usize]) -> (Vec<String>, Result<usize, Bin
     (requests, Ok(data.len() - start))
 }
 
-/// A number that is written can be read again, and stays what it is from then on.
+/// A number that is written can be read again, and does not change any more after that.
 fn check_number([integer, fraction, _]: [i64; 3]) {
     let once = number::unpack(number::pack(number::unpack([integer, fraction])));
     let twice = number::unpack(number::pack(once));
@@ -65,7 +65,7 @@ fn check_number([integer, fraction, _]: [i64; 3]) {
     assert!(once.is_nan() || once.is_infinite() || (once - twice).abs() <= 1e-11);
 }
 
-/// An update log is the same entries wherever it is cut off, up to where it is, and what they say is a request or none.
+/// An update log cut off anywhere has the same entries up to there, and each message is a request or an error.
 pub(crate) fn check_update_log(data: &[u8]) {
     let (mut at, mut message) = (0, Vec::new());
     loop {
@@ -86,7 +86,7 @@ pub(crate) fn check_update_log(data: &[u8]) {
     }
 }
 
-/// Lines are the same requests and the same end, too, whatever way they come.
+/// However the bytes of lines are split, the requests and the end are the same, too.
 pub(crate) fn check_text(data: &[u8]) {
     let whole = read_text(data, &[data.len().max(1)]);
     for pieces in ARRIVALS {

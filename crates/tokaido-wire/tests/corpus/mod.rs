@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
-/// Runs a check on each file of a fuzz target's corpus, whole and cut at every byte. There must be at
-/// least `files_min` of them.
+/// Runs a check on each file of a fuzz target's corpus, whole and cut at every byte. There must be
+/// at least `files_min` files.
 pub(crate) fn check(target: &str, files_min: usize, check: fn(&[u8])) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
     let mut count = 0;

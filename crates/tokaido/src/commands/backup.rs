@@ -1,4 +1,4 @@
-//! `tokaido backup` and `tokaido restore`: a store copied while it is used, and brought back.
+//! `tokaido backup` and `tokaido restore`: copies a store while it is in use, and restores it.
 
 use std::{
     io::{self, Write},

@@ -1,4 +1,4 @@
-//! `tokaido call`: one procedure, once.
+//! `tokaido call`: calls one procedure once.
 
 use std::{
     collections::BTreeMap,
@@ -68,7 +68,7 @@ pub(crate) fn call(args: &CallArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks that each argument is JSON, and says which one is not.
+/// Checks that each argument is JSON, and names the first one that is not.
 fn json_arguments(args: &[String]) -> Result<Vec<Value>, Error> {
     let parse = |(index, text): (usize, &String)| {
         json::decode(text.as_bytes(), Rules::Lua).map_err(|error| {
@@ -143,7 +143,7 @@ impl From<CallError> for Error {
 
 fn call_redis(args: &CallArgs, server: &Server) -> Result<Vec<u8>, Error> {
     let mut client = Client::connect(server)?;
-    // In version 3 of the protocol, tables, numbers and booleans arrive as what they are.
+    // Version 3 of the protocol keeps the types of tables, numbers and booleans.
     client.call(&["HELLO", "3"])?;
     let mut command = vec!["FCALL", &args.procedure, "0"];
     command.extend(args.args.iter().map(String::as_str));
@@ -156,7 +156,7 @@ fn call_redis(args: &CallArgs, server: &Server) -> Result<Vec<u8>, Error> {
 
 fn call_http(args: &CallArgs, server: &Server) -> Result<Vec<u8>, Error> {
     json_arguments(&args.args)?;
-    // As they were typed, so that no digit of a number is lost on the way.
+    // As they were typed, so that no digit of a number is lost.
     let body = format!("[{}]", args.args.join(","));
     let target = format!("/v1/call/{}", percent::encode(args.procedure.as_bytes()));
     let response = HttpClient::connect(server)?.request("POST", &target, Some(body.as_bytes()))?;

@@ -19,11 +19,11 @@ use crate::{
     formats::cdb_text::{TextError, TextFormat, TextReader, TextWriter},
 };
 
-/// The end of the help of what reads a whole file.
+/// The end of the help of commands that read a whole file.
 const READ_EXIT_STATUS: &str = "\
 Exit status: 0 if all was printed, 1 on failure, 2 for a wrong command line.";
 
-/// Bytes read from an input at once.
+/// Size of a read from an input in bytes.
 const READ_LEN: usize = 256 << 10;
 
 /// Make and read constant databases (cdb files)
@@ -171,7 +171,7 @@ pub(crate) fn cdb(args: &CdbArgs) -> Result<ExitCode, Error> {
     }
 }
 
-/// An octal number. Only with a 0 in front, because the `cdb` tool takes others for decimal.
+/// An octal number. The leading 0 is required, because the `cdb` tool reads others as decimal.
 fn parse_permissions(text: &str) -> Result<u32, String> {
     let permissions = text.strip_prefix('0').and_then(|_| u32::from_str_radix(text, 8).ok());
     permissions
@@ -231,7 +231,7 @@ fn read_records(
         if writer.put(record.key, record.value)? == Put::Duplicate && args.warn {
             let key = String::from_utf8_lossy(record.key).into_owned();
             let record = reader.records();
-            // With nobody to read it, the file is made all the same.
+            // If nobody can read it, the file is made all the same.
             let _ = writeln!(
                 io::stderr(),
                 "tokaido: {name}: record {record}: the key {key:?} was there before"
@@ -242,7 +242,7 @@ fn read_records(
 }
 
 fn get(args: &GetArgs) -> Result<ExitCode, Error> {
-    // Not from standard input, where TinyCDB's tool does not look a key up either.
+    // Not from standard input, where TinyCDB's tool does not look up keys either.
     let file = Reader::open(&args.file)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let before = args.number.map_or(0, |number| number as usize - 1);

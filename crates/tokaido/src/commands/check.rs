@@ -1,4 +1,4 @@
-//! `tokaido check`: what is wrong with a store, and what can be saved of it.
+//! `tokaido check`: finds what is wrong with a store, and salvages what is readable.
 
 use std::{
     io::{self, Write},
@@ -177,7 +177,7 @@ fn as_json(report: &CheckReport, salvaged: Option<u64>) -> Value {
     })
 }
 
-/// What kind it is, its place where it has one, and the message. Keys are shown with escapes.
+/// A finding's kind, its position if it has one, and the message. Keys are shown with escapes.
 fn finding_as_json(finding: &Finding) -> Value {
     let mut object = match finding {
         Finding::Log { segment, byte, .. } => {
@@ -197,7 +197,7 @@ fn finding_as_json(finding: &Finding) -> Value {
         Finding::Pages { .. } => json!({ "kind": "pages" }),
         Finding::Run { .. } => json!({ "kind": "run" }),
         Finding::Directory { .. } => json!({ "kind": "directory" }),
-        // Of a kind that the store has come to know; the message tells.
+        // A new kind, unknown to this program; the message describes it.
         _ => json!({ "kind": "other" }),
     };
     object["message"] = json!(finding.to_string());

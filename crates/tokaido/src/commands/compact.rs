@@ -1,4 +1,4 @@
-//! `tokaido compact`: gives back to the file system what deleted records took.
+//! `tokaido compact`: returns the space of deleted records to the file system.
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -1,4 +1,4 @@
-//! `tokaido del`: records out of a database.
+//! `tokaido del`: deletes records from a database.
 
 use std::{ffi::OsString, os::unix::ffi::OsStrExt, process::ExitCode};
 

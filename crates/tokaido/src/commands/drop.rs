@@ -1,4 +1,4 @@
-//! `tokaido drop`: a database as a whole.
+//! `tokaido drop`: deletes a whole database.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tokaido dump`: a database as text that `load` reads back.
+//! `tokaido dump`: a database as text that `load` can read back.
 
 use std::{
     fs::File,
@@ -20,7 +20,7 @@ use crate::{
     progress::Progress,
 };
 
-/// Keys asked of a server at once.
+/// Number of keys requested from a server at once.
 const SCAN_COUNT: usize = 1_000;
 
 /// Write a database as text that load reads back
@@ -78,7 +78,7 @@ pub(crate) fn dump(args: &DumpArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names the stream that a write failed on.
+/// Names the stream whose write failed.
 pub(super) fn stream_error(error: Error, name: impl Fn(io::Error) -> Error) -> Error {
     match error {
         Error::Unwritable(UnwritableRow::Io(source)) => name(source),
@@ -86,8 +86,8 @@ pub(super) fn stream_error(error: Error, name: impl Fn(io::Error) -> Error) -> E
     }
 }
 
-/// Writes a file beside `path` and puts it there when it is whole and on disk. Something that is
-/// no file, such as a pipe or a device, is written to as it is.
+/// Writes a file beside `path`, and renames it when it is complete and on disk. Anything but a
+/// regular file, such as a pipe or a device, is written to directly.
 fn write_file(
     path: &Path,
     write: impl FnOnce(Box<dyn Write>) -> Result<Box<dyn Write>, Error>,
@@ -106,7 +106,7 @@ fn write_file(
     Ok(())
 }
 
-/// Writes all rows; gives the stream back, flushed.
+/// Writes all rows, and returns the flushed stream.
 fn dump_rows<W: Write>(args: &DumpArgs, mut writer: RowWriter<W>) -> Result<W, Error> {
     let prefix = args.prefix.as_bytes();
     match args.endpoint.endpoint()? {
@@ -144,8 +144,8 @@ fn dump_store<W: Write>(
     written.map_err(Error::Unwritable)
 }
 
-/// Goes through the keys with SCAN. Values come one by one, not by MGET, so that no reply is larger
-/// than one value.
+/// Iterates over the keys with SCAN. Values are fetched one by one, not with MGET, so that no reply
+/// is larger than one value.
 fn dump_server<W: Write>(
     client: &mut Client,
     prefix: &[u8],
@@ -207,7 +207,7 @@ fn dump_keys<W: Write>(
             Reply::Integer(left_ms) => {
                 row.clear();
                 row.key = keys.next().unwrap_or_default();
-                // Negative: it never expires, or has gone; the value that follows tells.
+                // Negative: it never expires, or is gone; the value that follows tells which.
                 let left_ms = u64::try_from(left_ms).ok();
                 row.expires_at_ms = left_ms.map(|left_ms| SystemClock.now_ms() + left_ms);
             }
@@ -216,14 +216,14 @@ fn dump_keys<W: Write>(
                 writer.write(&row).map_err(Error::Unwritable)?;
                 progress.row(writer.rows());
             }
-            // Gone since SCAN saw it.
+            // Deleted since SCAN saw it.
             _ => {}
         }
         Ok::<(), Error>(())
     })
 }
 
-/// Takes the meaning from what a pattern gives meaning to.
+/// Escapes the special characters of a pattern.
 fn escape_glob(text: &[u8]) -> Vec<u8> {
     let mut pattern = Vec::with_capacity(text.len());
     for &byte in text {

@@ -1,4 +1,4 @@
-//! `tokaido get`: one value.
+//! `tokaido get`: prints one value.
 
 use std::{
     ffi::OsString,
@@ -62,8 +62,8 @@ pub(crate) fn get(args: &GetArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The value under `key` of the store in `directory`. Its files are read as they are if it was shut
-/// down cleanly. Otherwise it is opened, and says what is the matter with it.
+/// The value under `key` in the store in `directory`. If the store was shut down cleanly, its files
+/// are read directly. Otherwise it is opened, which reports any problem.
 fn read(directory: &Path, database: &str, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     if let Ok(reader) = Reader::open(directory)
         && let Ok(Some(mut database)) = reader.database(database)

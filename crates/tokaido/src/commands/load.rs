@@ -1,4 +1,4 @@
-//! `tokaido load`: rows of text files into a database.
+//! `tokaido load`: loads rows of text files into a database.
 
 use std::{
     fs::File,
@@ -16,7 +16,7 @@ use crate::{
     progress::{Progress, thousands},
 };
 
-/// Bytes read from a file at once.
+/// Size of a read from a file in bytes.
 const READ_LEN: usize = 256 << 10;
 
 /// Load rows of a text file into a database
@@ -76,7 +76,7 @@ pub(crate) struct LoadArgs {
     endpoint: EndpointArgs,
 }
 
-/// What became of the lines so far.
+/// The outcome of the lines so far.
 #[derive(Debug, Default)]
 struct Tally {
     rows: u64,
@@ -113,14 +113,14 @@ pub(crate) fn load(args: &LoadArgs) -> Result<ExitCode, Error> {
     let unreported = tally.skipped.saturating_sub(args.report_max);
     if unreported > 0 {
         let line = format!("… and {} more; --report-max shows more", thousands(unreported));
-        // As with the reports themselves: with nobody to read it, the summary still counts them.
+        // As for the reports themselves: if nobody can read it, the summary still counts them.
         let _ = writeln!(io::stderr(), "{line}");
     }
     print_summary(&tally, &loader, &args.db, started).map_err(Error::Stdout)?;
     Ok(if args.strict && tally.skipped > 0 { EXIT_FAILED.into() } else { ExitCode::SUCCESS })
 }
 
-/// Bytes of all files, if they can be known; and an early word about one that cannot be read.
+/// Total size of all files, if it is known. Reports an unreadable file early.
 fn total_len(files: &[PathBuf]) -> Result<Option<u64>, Error> {
     let mut total = Some(0);
     for path in files {

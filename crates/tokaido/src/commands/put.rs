@@ -1,4 +1,4 @@
-//! `tokaido put`: one record.
+//! `tokaido put`: writes one record.
 
 use std::{
     ffi::OsString,
@@ -79,7 +79,7 @@ fn read_value(argument: OsString) -> Result<Vec<u8>, Error> {
     if argument != "-" {
         return Ok(argument.into_vec());
     }
-    // One byte more than may be is enough to be told that it is too long.
+    // One byte over the maximum is enough to learn that it is too long.
     let mut value = Vec::new();
     let mut input = io::stdin().lock().take(limits::VALUE_LEN_MAX as u64 + 1);
     input.read_to_end(&mut value).map_err(Error::file(Path::new("-")))?;

@@ -1,4 +1,4 @@
-//! `tokaido reload`: a server reads its procedure files again.
+//! `tokaido reload`: makes a server read its procedure files again.
 
 use std::{
     io::{self, Write},

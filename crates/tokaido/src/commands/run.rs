@@ -1,4 +1,4 @@
-//! `tokaido run`: a script of Lua or Ruby on a store in this process.
+//! `tokaido run`: runs a Lua or Ruby script on a store in this process.
 
 use std::{
     io::{self, Write},
@@ -133,7 +133,7 @@ fn run_on(
     Ok(vm.run_script(&script.name, &script.text, &script.arguments, Some(&mut *writer)))
 }
 
-/// A script of Ruby has no results: it prints what it wants to.
+/// A Ruby script returns no results: it prints what it wants to.
 #[cfg(feature = "ruby")]
 fn run_ruby(
     script: &ScriptText,

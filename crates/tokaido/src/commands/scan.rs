@@ -1,4 +1,4 @@
-//! `tokaido scan`: the records of a range, in the order of their keys.
+//! `tokaido scan`: prints the records of a range, in key order.
 
 use std::{
     ffi::OsString,
@@ -20,7 +20,7 @@ use crate::{
     http::{HttpClient, refusal},
 };
 
-/// Records asked of a server at once.
+/// Number of records requested from a server at once.
 const PAGE_RECORDS: usize = 1_000;
 
 /// Print the records of a range
@@ -112,7 +112,7 @@ fn scan_store<W: Write>(
     writer.finish().map(drop).map_err(|error| Error::Unwritable(error.into()))
 }
 
-/// Goes through the pages of the server's listing, which are JSON lines as `dump` writes them.
+/// Fetches the pages of the server's listing, which are JSON lines as `dump` writes them.
 fn scan_server<W: Write>(
     server: &Server,
     args: &ScanArgs,
@@ -135,7 +135,7 @@ fn scan_server<W: Write>(
         let mut rows = RowReader::new(records, None, &options).map_err(|_| malformed())?;
         while let Some(read) = rows.read(&mut row).map_err(|_| malformed())? {
             read.map_err(|_| malformed())?;
-            // A page of a cache may be longer than was asked for.
+            // A page of a cache may be longer than requested.
             if left == 0 {
                 break;
             }
@@ -151,18 +151,18 @@ fn scan_server<W: Write>(
     writer.finish().map(drop).map_err(|error| Error::Unwritable(error.into()))
 }
 
-/// Where a listing goes on.
+/// Where a listing continues.
 #[derive(Debug, PartialEq, Eq)]
 enum Next<'p> {
-    /// Nowhere.
+    /// It does not.
     End,
-    /// Behind the last key.
+    /// After the last key.
     Key,
-    /// At a cursor, where keys have no order.
+    /// At a cursor, if keys have no order.
     Cursor(&'p str),
 }
 
-/// The records of a page, and what its last line tells of those behind it.
+/// The records of a page, and where its last line says that the listing continues.
 fn split_page(body: &[u8]) -> (&[u8], Next<'_>) {
     let lines = body.strip_suffix(b"\n").unwrap_or(body);
     let start = memchr::memrchr(b'\n', lines).map_or(0, |newline| newline + 1);
@@ -176,10 +176,10 @@ fn split_page(body: &[u8]) -> (&[u8], Next<'_>) {
 }
 
 impl ScanArgs {
-    /// The smallest key that may come and the first that may not.
+    /// The lowest key in the range, and the first key beyond it.
     fn bounds(&self) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         let bytes = |text: &Option<OsString>| text.as_ref().map(|text| text.as_bytes().to_vec());
-        // What comes right behind a key is the key and a zero byte.
+        // The next key after a key is the key plus a zero byte.
         let behind = |text: &Option<OsString>| bytes(text).map(|key| [&key[..], &[0]].concat());
         (bytes(&self.from).or(behind(&self.after)), bytes(&self.before).or(behind(&self.to)))
     }
@@ -202,7 +202,7 @@ impl ScanArgs {
         range
     }
 
-    /// The same range as the server's listing takes it.
+    /// The same range as a query for the server's listing.
     fn query(&self) -> String {
         let mut query = format!("reverse={}", self.reverse);
         let (from, before) = self.bounds();

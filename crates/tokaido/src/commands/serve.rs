@@ -1,4 +1,4 @@
-//! `tokaido serve`: the server, from a configuration file with flags over it.
+//! `tokaido serve`: the server, configured by a file and by flags, which take precedence.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use crate::{error::Error, logging};
 
 mod limit_flags;
 
-/// The configuration that is read if it is there.
+/// The configuration file that is read if it exists.
 const CONFIG_PATH: &str = "tokaido.toml";
 
 /// Start a server
@@ -159,10 +159,10 @@ Examples:
 Exit status: 0 after a signal, 1 on failure, 2 for a wrong command line or configuration, 3 if
 the store cannot be opened.";
 
-/// The end of the help: what the options are when nobody sets them, from where they are set.
+/// The end of the help: the default options, taken from where they are set.
 fn help_tail() -> String {
     let defaults = toml::to_string(&Config::default()).unwrap_or_default();
-    // Flags of limits have theirs beside them.
+    // The flags of limits show their own defaults.
     let options = defaults.split("\n[limits]").next().unwrap_or_default();
     let indent = |line: &str| if line.is_empty() { "\n".into() } else { format!("  {line}\n") };
     let lines: String = options.lines().map(indent).collect();
@@ -171,7 +171,7 @@ fn help_tail() -> String {
     )
 }
 
-/// Puts a flag over an option if it was given.
+/// Overrides an option by a flag if the flag was given.
 fn put<T>(option: &mut T, flag: Option<T>) {
     if let Some(value) = flag {
         *option = value;
@@ -232,7 +232,7 @@ impl ServeArgs {
         put(&mut config.watch, self.watch);
         put(&mut config.keep_failed_scripts, self.keep_failed_scripts);
         put(&mut config.workers, self.workers);
-        // As in the file, an empty password is none, and must not count as one.
+        // As in the file, an empty password means none, and must not count as one.
         let password = self.password.map(|p| (!p.is_empty()).then(|| Password::from(p)));
         put(&mut config.password, password);
         put(&mut config.acl_file, self.acl_file.map(Some));
@@ -273,7 +273,7 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the server starts with.
+/// What the server prints when it starts.
 fn start_text(server: &Server, directory: &Path) -> String {
     let procedures = server.procedures();
     let mut text = format!("store       {}\n", directory.display());
@@ -303,7 +303,7 @@ mod tests {
         args: ServeArgs,
     }
 
-    /// The names of all options, those of `[limits]` without the section.
+    /// The names of all options; those of `[limits]` without the section.
     fn options() -> Vec<(String, toml::Value)> {
         let table = toml::Table::try_from(Config::default()).unwrap();
         let flatten = |(name, value): (String, toml::Value)| match value {
@@ -356,7 +356,7 @@ mod tests {
                 ("ngx_socket_allow", _) => "localhost:7654".to_owned(),
                 ("memcached_bytes", _) => "32 MiB".to_owned(),
                 (_, toml::Value::Boolean(value)) => (!value).to_string(),
-                // Some have the largest value that they can have.
+                // Some are at their maximum already.
                 (_, toml::Value::Integer(0)) => "1".to_owned(),
                 (_, toml::Value::Integer(number)) => (number - 1).to_string(),
                 _ => "something".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::row::{Reason, Row};
 
-/// The columns of one line, in one buffer that is used again for the next.
+/// The columns of one line, in a buffer that is reused for the next.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     bytes: Vec<u8>,
@@ -15,12 +15,12 @@ impl Columns {
         self.ends.clear();
     }
 
-    /// Adds to the column that is being read.
+    /// Adds to the current column.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Ends the column that is being read.
+    /// Ends the current column.
     pub(crate) fn end_column(&mut self) {
         self.ends.push(self.bytes.len());
     }
@@ -44,7 +44,7 @@ impl Columns {
     }
 }
 
-/// The columns that make a record, by their place from 0.
+/// The columns that make up a record, by index from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selection {
     pub(crate) key: usize,
@@ -53,7 +53,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Finds the columns that were asked for, in numbers from 1 or in names of the header.
+    /// Finds the requested columns, given as numbers from 1 or as names in the header.
     pub(crate) fn resolve(
         key: Option<&str>,
         values: Option<&[String]>,
@@ -85,7 +85,7 @@ impl Selection {
                 }
             }
         }
-        // Each column put a TAB after itself, so that an empty first one is not lost.
+        // Each column added a TAB after itself, so that an empty first one is not lost.
         row.value.pop();
         Ok(())
     }
@@ -108,7 +108,7 @@ fn resolve_column(wanted: &str, header: Option<&Columns>) -> Result<usize, Selec
     })
 }
 
-/// The columns that were asked for cannot be.
+/// The requested columns are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SelectionError {
     #[error("{0:?} is no column number: they count from 1")]

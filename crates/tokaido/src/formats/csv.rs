@@ -1,5 +1,5 @@
-//! Columns between commas, as RFC 4180 has them: a column in quotes may hold commas, newlines and,
-//! doubled, quotes. A quote that does not stand first in its column is an ordinary character.
+//! Comma-separated columns, as in RFC 4180: a quoted column may contain commas, newlines and,
+//! doubled, quotes. A quote that is not first in its column is an ordinary character.
 
 use super::{columns::Columns, lines::Ending, row::Reason};
 
@@ -12,7 +12,7 @@ enum State {
     QuoteSeen,
 }
 
-/// Takes one row line by line, since quotes may go on over the end of one.
+/// Parses a row line by line, since quotes may extend over the end of a line.
 #[derive(Debug)]
 pub(crate) struct CsvParser {
     state: State,
@@ -23,7 +23,7 @@ impl CsvParser {
         Self { state: State::ColumnStart }
     }
 
-    /// Takes one line; tells whether the row is complete.
+    /// Parses one line; returns whether the row is complete.
     pub(crate) fn feed(
         &mut self,
         line: &[u8],

@@ -1,4 +1,4 @@
-//! Which format a file has.
+//! The format of a file.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Goes by the file's ending, else by how it begins; without a sign it is TSV.
+    /// Guesses from the file's extension, otherwise from its start; without a clue it is TSV.
     pub(crate) fn guess(path: Option<&Path>, start: &[u8]) -> Self {
         path.and_then(Self::of_ending).unwrap_or_else(|| {
             let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);

@@ -1,8 +1,8 @@
-//! A JSON object a line.
+//! One JSON object per line.
 //!
-//! `dump` writes `{"key": …, "value": …}`, with `key_base64` or `value_base64` in place of one
-//! that is not UTF-8, and `flags` and `expires_at_ms` where a record has them. `load` reads that
-//! back, or takes the fields it is told to of any other object.
+//! `dump` writes `{"key": …, "value": …}`, with `key_base64` or `value_base64` for a key or
+//! value that is not UTF-8, and `flags` and `expires_at_ms` where a record has them. `load`
+//! reads that back, or takes the given fields of any other object.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -18,18 +18,18 @@ const VALUE_BASE64: &str = "value_base64";
 const FLAGS: &str = "flags";
 const EXPIRES_AT_MS: &str = "expires_at_ms";
 
-/// Which fields make a record.
+/// The fields that make up a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fields {
-    /// Those that `dump` writes.
+    /// The fields that `dump` writes.
     Dumped,
-    /// Chosen ones. Values are joined by TABs; `None`: the whole line is the value.
+    /// Chosen fields. Values are joined by TABs; `None`: the whole line is the value.
     Chosen { key: String, values: Option<Vec<String>> },
 }
 
 type Object<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// Reads one line.
+/// Parses one line.
 pub(crate) fn parse(line: &[u8], fields: &Fields, row: &mut Row) -> Result<(), Reason> {
     row.clear();
     let object: Object = serde_json::from_slice(line).map_err(|error| bad_json(&error))?;
@@ -63,8 +63,8 @@ fn field<'a>(object: &Object<'a>, name: &str) -> Result<&'a str, Reason> {
     object.get(name).map(|raw| raw.get()).ok_or_else(missing)
 }
 
-/// Adds a field's text: a string without its quotes, anything else as it is written, so that
-/// numbers keep every digit.
+/// Appends the text of a field: a string without its quotes, anything else as it is written, so
+/// that numbers keep every digit.
 fn push_text(object: &Object, name: &str, bytes: &mut Vec<u8>) -> Result<(), Reason> {
     let raw = field(object, name)?;
     if raw.starts_with('"') {
@@ -101,7 +101,7 @@ fn whole_number(object: &Object, name: &str, max: u64) -> Result<Option<u64>, Re
     number.ok_or_else(bad).map(Some)
 }
 
-/// What the parser said, without its line number, which is always 1.
+/// The parser's message without its line number, which is always 1.
 fn bad_json(error: &serde_json::Error) -> Reason {
     let message = error.to_string();
     let what = message.split(" at line ").next().unwrap_or_default();
@@ -123,8 +123,8 @@ pub(crate) fn write(row: &Row, line: &mut Vec<u8>) {
     line.extend_from_slice(b"}\n");
 }
 
-/// Writes a string, or base64 for bytes that are no text and for text that JSON's escapes would
-/// make longer than that, so that no line is over the limit of lines.
+/// Writes a string, or base64 for bytes that are not text and for text that is longer with
+/// JSON's escapes. So no line exceeds the length limit.
 fn push_field(plain: &str, encoded: &str, bytes: &[u8], line: &mut Vec<u8>) {
     let start = line.len();
     if let Ok(text) = std::str::from_utf8(bytes) {

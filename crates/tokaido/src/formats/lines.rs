@@ -1,16 +1,16 @@
-//! Lines of any bytes, however long: what is over the limit is passed over, not kept.
+//! Lines of any bytes, however long: lines over the limit are skipped, not kept.
 
 use std::io::{self, BufRead};
 
 use tokaido_store::limits;
 
-/// Longest line. It holds the longest record in every format that `dump` writes: escapes at most
-/// double a record in `pairs`, and JSON lines take base64 where JSON's own escapes would be longer.
+/// Maximum length of a line. The longest record fits in every format that `dump` writes: escapes at
+/// most double it in `pairs`, and JSON lines use base64 where JSON's escapes would be longer.
 pub(crate) const LINE_LEN_MAX: usize = 2 * (limits::KEY_LEN_MAX + limits::VALUE_LEN_MAX) + 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How a line ended; CSV keeps it when the line goes on within quotes.
+/// How a line ended; CSV keeps the ending if the line continues within quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Newline,
@@ -28,12 +28,12 @@ impl Ending {
     }
 }
 
-/// What [`LineReader::read`] met.
+/// The result of [`LineReader::read`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// The line is in the buffer.
     Whole(Ending),
-    /// It was over the limit. The reader stands at the next one.
+    /// It exceeded the limit. The reader is at the next line.
     TooLong,
 }
 
@@ -54,7 +54,7 @@ impl<R: BufRead> LineReader<R> {
         Self { input, len_max, number: 0, bytes: 0 }
     }
 
-    /// The number of the line read last, from 1.
+    /// The number of the last line read, from 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -64,13 +64,13 @@ impl<R: BufRead> LineReader<R> {
         self.bytes
     }
 
-    /// What comes next, without taking it.
+    /// The next bytes, without consuming them.
     pub(crate) fn peek(&mut self) -> io::Result<&[u8]> {
         self.input.fill_buf()
     }
 
-    /// Reads `len` bytes as they are, whatever lines they make, and keeps them in `bytes` if it is
-    /// there. Tells whether there were so many.
+    /// Reads `len` bytes unchanged, whatever lines they contain, and stores them in `bytes` if it
+    /// is given. Returns whether there were that many.
     pub(crate) fn read_block(
         &mut self,
         len: u64,
@@ -98,7 +98,7 @@ impl<R: BufRead> LineReader<R> {
     }
 
     /// Reads the next line into `line`, without its ending; `None` at the end of the file. A byte
-    /// order mark before the first line is left out.
+    /// order mark before the first line is removed.
     pub(crate) fn read(&mut self, line: &mut Vec<u8>) -> io::Result<Option<Line>> {
         line.clear();
         let mut read = 0;
@@ -142,7 +142,7 @@ impl<R: BufRead> LineReader<R> {
     }
 }
 
-/// Takes the `\r` of a `\r\n` off.
+/// Removes the `\r` of a `\r\n`.
 fn take_ending(line: &mut Vec<u8>, newline: bool) -> Ending {
     match newline {
         true if line.last() == Some(&b'\r') => {
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &[u8], len_max: usize) -> Vec<Result<Vec<u8>, ()>> {
-        // A buffer of 3 bytes, so that lines and marks are cut everywhere.
+        // A buffer of 3 bytes, so that lines and marks are split everywhere.
         let input = io::BufReader::with_capacity(3, text);
         let mut reader = LineReader::with_len_max(input, len_max);
         let mut found = Vec::new();

@@ -1,12 +1,12 @@
-//! `add KEY FLAGS EXPTIME BYTES`, and the value on lines of its own, as `memcached-tool HOST dump`
-//! writes it. It is what a client sends, but for the expiry, which always counts from the epoch.
+//! `add KEY FLAGS EXPTIME BYTES`, then the value and a line end, as `memcached-tool HOST dump`
+//! writes it. It is what a client sends, but the expiry always counts from the epoch.
 
 use super::row::{Reason, Row};
 
-/// Maximum length of a key of memcached, in bytes.
+/// Maximum length of a memcached key, in bytes.
 const KEY_LEN_MAX: usize = 250;
 
-/// Reads the line before a value, and gives the value's length in bytes.
+/// Reads the line before a value, and returns the value's length in bytes.
 pub(crate) fn parse_head(line: &[u8], row: &mut Row) -> Result<u64, Reason> {
     row.clear();
     let mut words = line.split(|&byte| byte == b' ');
@@ -26,7 +26,7 @@ fn number<N: std::str::FromStr>(word: &[u8]) -> Result<N, Reason> {
     std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()).ok_or(Reason::NotMemcached)
 }
 
-/// Writes a record. One that is gone within a second is written as if it stayed so long.
+/// Writes a record. An expiry within a second is rounded up.
 pub(crate) fn write(row: &Row, text: &mut Vec<u8>) -> Result<(), &'static str> {
     if row.key.len() > KEY_LEN_MAX {
         return Err("a key of more than 250 bytes");
@@ -51,10 +51,10 @@ mod tests {
 
     type Record = (Vec<u8>, Vec<u8>);
 
-    /// The rows of a dump, or what is wrong with them.
+    /// The rows of a dump, or their errors.
     fn read(text: &[u8]) -> Vec<Result<Record, String>> {
         let options = Options { format: Some(Format::MemcachedDump), ..Options::default() };
-        // A buffer of 3 bytes, so that values are cut everywhere.
+        // A buffer of 3 bytes, so that values are split everywhere.
         let input = std::io::BufReader::with_capacity(3, text);
         let mut reader = RowReader::new(input, None, &options).unwrap();
         let (mut rows, mut row) = (Vec::new(), Row::default());
@@ -69,7 +69,7 @@ mod tests {
     fn the_line_tells_of_the_record() {
         let mut row = Row::default();
         assert_eq!(parse_head(b"add k 7 60 5", &mut row), Ok(5));
-        // However small, the time is none that counts from now.
+        // However small, the time does not count from now.
         assert_eq!((row.flags, row.expires_at_ms), (7, Some(60_000)));
         assert_eq!(parse_head(b"add k 0 0 0", &mut row), Ok(0));
         assert_eq!((row.flags, row.expires_at_ms), (0, None));

@@ -3,18 +3,18 @@
 
 use super::row::{Reason, Row};
 
-/// Reads one line.
+/// Parses one line.
 pub(crate) fn parse(line: &[u8], row: &mut Row) -> Result<(), Reason> {
     row.clear();
     let tab = memchr::memchr(b'\t', line).ok_or(Reason::NoTab)?;
     unescape(&line[..tab], &mut row.key)?;
-    // A TAB in the value needs no escape to be understood; `dump` writes one all the same.
+    // A TAB in the value is understood without an escape; `dump` escapes it all the same.
     unescape(&line[tab + 1..], &mut row.value)
 }
 
 /// Writes one line.
 pub(crate) fn write(row: &Row, line: &mut Vec<u8>) {
-    // Nothing that a record begins with may look like a byte order mark at the start of a file.
+    // The start of a record must not look like a byte order mark at the start of a file.
     let key = match row.key.split_first() {
         Some((&first @ 0xef, rest)) => {
             line.extend_from_slice(format!("\\x{first:02x}").as_bytes());
@@ -28,7 +28,7 @@ pub(crate) fn write(row: &Row, line: &mut Vec<u8>) {
     line.push(b'\n');
 }
 
-/// Writes a line with a key alone, for a person or a program to read.
+/// Writes a line with only a key, for a person or a program to read.
 pub(super) fn write_key(key: &[u8], line: &mut Vec<u8>) {
     escape(key, line);
     line.push(b'\n');
@@ -46,7 +46,7 @@ fn escape(bytes: &[u8], line: &mut Vec<u8>) {
     }
 }
 
-/// Resolves the escapes of one field. An unknown one is an error, not a guess.
+/// Resolves the escapes of one field. An unknown escape is an error, not a guess.
 fn unescape(mut text: &[u8], bytes: &mut Vec<u8>) -> Result<(), Reason> {
     while let Some(at) = memchr::memchr(b'\\', text) {
         bytes.extend_from_slice(&text[..at]);

@@ -1,4 +1,4 @@
-//! Reads rows of any format from a stream, a bad one at a time.
+//! Reads rows of any format from a stream, reporting bad ones one by one.
 
 use std::{
     io::{self, BufRead},
@@ -18,17 +18,17 @@ use super::{
     tsv, tyrant,
 };
 
-/// How a file is to be read.
+/// How to read a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    /// `None`: guessed.
+    /// `None`: guess it.
     pub(crate) format: Option<Format>,
     /// The first line names the columns.
     pub(crate) header: bool,
     /// A column's number or name, or a field.
     pub(crate) key: Option<String>,
     pub(crate) values: Option<Vec<String>>,
-    /// Lines that start so are passed over.
+    /// Lines that start with this are skipped.
     pub(crate) comment: Option<String>,
     /// Put before every key.
     pub(crate) prefix: Vec<u8>,
@@ -68,7 +68,7 @@ pub(crate) struct RowReader<R> {
 }
 
 impl<R: BufRead> RowReader<R> {
-    /// Looks at how the input begins, and reads its header if it has one.
+    /// Examines the start of the input, and reads its header if it has one.
     pub(crate) fn new(input: R, path: Option<&Path>, options: &Options) -> Result<Self, ReadError> {
         let mut lines = LineReader::new(input);
         let format = match options.format {
@@ -125,7 +125,7 @@ impl<R: BufRead> RowReader<R> {
         }
     }
 
-    /// The columns of the first line that is no comment; none in an empty file.
+    /// The columns of the first line that is not a comment; none in an empty file.
     fn read_header(&mut self, is_csv: bool) -> Result<Columns, ReadError> {
         if let Some(line) = self.next_line()? {
             let mut columns = Columns::default();
@@ -149,7 +149,7 @@ impl<R: BufRead> RowReader<R> {
         self.lines.bytes()
     }
 
-    /// Lines passed over as comments.
+    /// Lines skipped as comments.
     pub(crate) fn comments(&self) -> u64 {
         self.comments
     }
@@ -173,7 +173,7 @@ impl<R: BufRead> RowReader<R> {
         Ok(Some(checked.map_err(|reason| BadRow { line: first, reason })))
     }
 
-    /// Reads up to the next line that is no comment, into `self.line`.
+    /// Reads up to the next line that is not a comment, into `self.line`.
     fn next_line(&mut self) -> io::Result<Option<Line>> {
         loop {
             let line = self.lines.read(&mut self.line)?;
@@ -205,7 +205,7 @@ impl<R: BufRead> RowReader<R> {
         }
     }
 
-    /// Reads the value behind the line in `self.line`. One that is too long is not kept.
+    /// Reads the value after the line in `self.line`. One that is too long is not kept.
     fn parse_memcached(&mut self, row: &mut Row) -> io::Result<Result<(), Reason>> {
         let len = match memcached::parse_head(&self.line, row) {
             Ok(len) => len,
@@ -223,7 +223,7 @@ impl<R: BufRead> RowReader<R> {
     }
 
     fn parse_csv(&mut self, ending: Ending, row: &mut Row) -> io::Result<Result<(), Reason>> {
-        // They leave `self` for a moment, since reading on needs the whole of it.
+        // They are moved out of `self` meanwhile, since reading on borrows all of it.
         let mut columns = std::mem::take(&mut self.columns);
         let read = self.read_csv(ending, &mut columns);
         self.columns = columns;

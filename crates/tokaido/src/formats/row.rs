@@ -1,15 +1,15 @@
-//! One record on its way in or out, and why a line did not become one.
+//! One record on its way in or out, and why a line is not a record.
 
 use tokaido_store::{Entry, Kind, limits};
 
-/// A record as a file holds it.
+/// A record as a file contains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
-    /// Only JSON lines and dumps of memcached carry them.
+    /// Only JSON lines and memcached dumps have them.
     pub(crate) flags: u32,
-    /// In ms since the epoch. Only JSON lines and dumps of memcached carry it.
+    /// In ms since the epoch. Only JSON lines and memcached dumps have it.
     pub(crate) expires_at_ms: Option<u64>,
     pub(crate) kind: Kind,
 }
@@ -24,7 +24,7 @@ impl Row {
         self.kind = Kind::Bytes;
     }
 
-    /// Takes an entry of a scan in place of what was there.
+    /// Replaces the row by an entry of a scan.
     pub(crate) fn set(&mut self, entry: &Entry<'_>) {
         self.clear();
         self.key.extend_from_slice(entry.key);
@@ -45,16 +45,16 @@ impl Row {
     }
 }
 
-/// A line that is no record. The ones after it are read all the same.
+/// A line that is not a record. The following lines are read all the same.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {reason}")]
 pub(crate) struct BadRow {
-    /// The line it begins on, counted from 1.
+    /// The line that it begins on, counted from 1.
     pub(crate) line: u64,
     pub(crate) reason: Reason,
 }
 
-/// Why a line is no record.
+/// Why a line is not a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Reason {
     #[error("the line is empty")]

@@ -1,4 +1,4 @@
-//! Columns between TABs. No quotes and no escapes: every other byte stands for itself.
+//! TAB-separated columns. No quotes, no escapes: every other byte stands for itself.
 
 use super::columns::Columns;
 

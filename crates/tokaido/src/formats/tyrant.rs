@@ -1,13 +1,13 @@
-//! What the tools of Tokyo Tyrant and Tokyo Cabinet print and read, a record a line: `tcrmgr list -pv` and
-//! `tcrmgr importtsv`, and those of `tchmgr`, `tcbmgr` and `tcfmgr`. There are no escapes: a key ends at the first
-//! TAB, and a value where the line does.
+//! The format of the tools of Tokyo Tyrant and Tokyo Cabinet, one record per line: `tcrmgr list
+//! -pv` and `tcrmgr importtsv`, and those of `tchmgr`, `tcbmgr` and `tcfmgr`. There are no escapes:
+//! a key ends at the first TAB, and a value at the end of the line.
 
 use super::{
     lines::Ending,
     row::{Reason, Row},
 };
 
-/// Reads one line. A `\r` before its end is the value's, since the tools print `\n` alone.
+/// Parses one line. A `\r` at its end is the value's, since the tools write only `\n`.
 pub(crate) fn parse(line: &[u8], ending: Ending, row: &mut Row) -> Result<(), Reason> {
     row.clear();
     let tab = memchr::memchr(b'\t', line).ok_or(Reason::NoTab)?;
@@ -19,8 +19,8 @@ pub(crate) fn parse(line: &[u8], ending: Ending, row: &mut Row) -> Result<(), Re
     Ok(())
 }
 
-/// Writes one line, or says what of the record `importtsv` would not read as it is: it ends lines at `\r`, too,
-/// and leaves out every NUL.
+/// Writes one line, or reports what in the record `importtsv` would not read unchanged: it ends
+/// lines at `\r`, too, and drops every NUL.
 pub(crate) fn write(row: &Row, is_first: bool, line: &mut Vec<u8>) -> Result<(), &'static str> {
     if row.key.contains(&b'\t') {
         return Err("a TAB in its key");

@@ -27,7 +27,7 @@ impl UnwritableRow {
     }
 }
 
-/// What is written of a row.
+/// What to write of a row.
 #[derive(Clone, Copy)]
 enum Form {
     Whole(Format),
@@ -48,7 +48,7 @@ impl<W: Write> RowWriter<W> {
         Self { out, form: Form::Whole(format), line: Vec::new(), rows: 0 }
     }
 
-    /// Writes keys alone, a line each.
+    /// Creates a writer of keys only, one per line.
     pub(crate) fn of_keys(out: W) -> Self {
         Self { out, form: Form::Key, line: Vec::new(), rows: 0 }
     }
@@ -81,7 +81,7 @@ impl<W: Write> RowWriter<W> {
         Ok(())
     }
 
-    /// Hands back the stream, flushed.
+    /// Returns the flushed stream.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
@@ -89,7 +89,7 @@ impl<W: Write> RowWriter<W> {
 }
 
 fn write_csv(row: &Row, line: &mut Vec<u8>) {
-    // Always in quotes: then no key is taken for a blank line, a byte order mark or a quote.
+    // Always quoted, so that no key is read as a blank line, a byte order mark or a quote.
     for (column, end) in [(&row.key, b','), (&row.value, b'\n')] {
         line.push(b'"');
         for &byte in column {
@@ -131,7 +131,7 @@ mod tests {
     use super::super::{Options, RowReader};
     use super::*;
 
-    /// Bytes of which many mean something to one of the formats.
+    /// Bytes many of which are special in one of the formats.
     fn bytes(len: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u8>> {
         let special = prop::sample::select(b"\t\n\r\\\",{}#x0\xef\xbb\xbf\xff\0a ".to_vec());
         prop::collection::vec(prop_oneof![3 => special, 1 => any::<u8>()], len)
@@ -165,7 +165,7 @@ mod tests {
         rows
     }
 
-    /// What the formats other than JSON lines keep of a row.
+    /// The parts of a row that formats other than JSON lines keep.
     fn bare(row: &Row) -> Row {
         Row { flags: 0, expires_at_ms: None, ..row.clone() }
     }
@@ -196,7 +196,7 @@ mod tests {
                 let rounded: Vec<_> = rows.iter().map(in_seconds).collect();
                 prop_assert_eq!(&read(&text, Format::MemcachedDump), &rounded);
             }
-            // These say so when they cannot, and never write something else.
+            // These report what they cannot write, and never write something else.
             for format in [Format::Tsv, Format::TyrantTsv] {
                 if let Ok(text) = written(&rows, format) {
                     prop_assert_eq!(&read(&text, format), &bare_rows);

@@ -1,4 +1,4 @@
-//! Files, directories and servers that are not what they should be: a clear word, and no harm.
+//! Files, directories and servers that are not what they should be: clear errors, and no harm.
 
 use std::{
     io::{Read, Write},
@@ -106,7 +106,7 @@ fn looking_into_a_mistyped_directory_leaves_nothing_there() {
     }
 }
 
-/// An address that answers every connection with `answer`, and then hangs up.
+/// An address that answers every connection with `answer`, and then closes it.
 fn impostor(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

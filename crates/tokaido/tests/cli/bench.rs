@@ -9,7 +9,7 @@ use std::{
 
 use crate::support::{Directory, Ran, Script, Server, skip, tokaido, tokaido_with};
 
-/// So that a test takes no longer than it must.
+/// So that a test takes no longer than necessary.
 const BRIEF: [&str; 4] = ["bench", "lua", "--time=50ms", "--warm-up=2s"];
 
 fn lua(arguments: &[&str]) -> Ran {
@@ -57,7 +57,7 @@ fn what_wrong_ways_would_have_said_stands_beside_it() {
         assert!(ns(side, "quartile_low_ns") <= ns(side, "median_ns"), "{report}");
         assert!(ns(side, "median_ns") <= ns(side, "quartile_high_ns"), "{report}");
     }
-    // The process is given code that looks like an option, too; and one that fails has no time.
+    // Code that looks like an option also reaches the process; a failing process has no time.
     let ran = lua(&["--naive", "--json", "-e=-i"]);
     assert!(json(ran.ok())["naive"]["process_ns"].is_f64(), "{ran:?}");
     let text = lua(&["--naive", "-e", "tostring(i)"]);
@@ -78,7 +78,7 @@ fn what_is_not_compiled_is_told_with_its_line() {
 
 #[test]
 fn what_was_optimised_away_is_told() {
-    // On a busy machine a figure may be anything, but not each time.
+    // On a busy machine a figure may be off, but not every time.
     const TRIES: usize = 20;
     let is_told = || {
         let ran = lua(&["--json", "-e", "local x = math.sqrt(2)"]);
@@ -128,7 +128,7 @@ fn a_function_that_fails_ends_it() {
     assert_eq!(tokaido(["bench", "lua"]).code, Some(2));
 }
 
-/// A load that takes no longer than it must.
+/// A load that takes no longer than necessary.
 fn net(arguments: &[&str]) -> Ran {
     let brief = ["bench", "net", "--time=300ms", "--warm-up=50ms", "--no-ceiling", "-c4", "-k100"];
     tokaido([&brief, arguments].concat())
@@ -145,7 +145,7 @@ const PROTOCOLS: [&str; 8] = [
     "tokyotyrant",
 ];
 
-/// Every key is found after all were set, whatever the protocol; nothing is refused.
+/// After all keys were set, every key is found, whatever the protocol; nothing is refused.
 #[track_caller]
 fn assert_speaks(address: &str, protocol: &str) {
     let has_increment = !matches!(protocol, "http" | "kyototycoon");
@@ -172,7 +172,7 @@ fn assert_speaks(address: &str, protocol: &str) {
         assert!(answered("get") > answered("set") && answered("set") > 0, "{summary}");
         assert!(summary["server"]["user_s"].is_number(), "{summary}");
     }
-    // Deleted, a key is missed.
+    // After deletion, a key is missing.
     let mix = if has_increment { "delete=1,increment=1,get=1" } else { "delete=1,get=1" };
     let ran = tokaido([
         "bench",
@@ -214,14 +214,14 @@ fn every_protocol_is_spoken_to_a_server() {
     }
 }
 
-/// A server of others, killed after the test.
+/// A server of another kind, killed after the test.
 struct Peer {
     child: Child,
     address: String,
 }
 
 impl Peer {
-    /// Starts a program that takes its port behind this; `None` if it is not installed.
+    /// Starts a program that takes its port after `port_flag`; `None` if it is not installed.
     fn start(program: &str, arguments: &[&str], port_flag: &str) -> Option<Self> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = Command::new(program);
@@ -398,7 +398,7 @@ fn every_peer_is_there_or_has_its_package() {
         let line = text.lines().find(|line| line.split(' ').next() == Some(name));
         assert!(line.is_some_and(|line| line.len() > 14), "{text}");
     }
-    // What Debian does not install together is no part of the line that installs the rest.
+    // Packages that conflict with others in Debian are left out of the installation line.
     let is_to_be_had = |line: &str| line.contains("not there: ") && !line.contains("not beside");
     let to_install = text.lines().find(|line| line.starts_with("apt-get install "));
     assert_eq!(text.lines().any(is_to_be_had), to_install.is_some(), "{text}");

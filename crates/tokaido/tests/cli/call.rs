@@ -11,7 +11,7 @@ fn call(endpoint: &[&str], args: &[&str]) -> Ran {
     tokaido([&["call"], endpoint, args].concat())
 }
 
-/// What holds on a store in the process must hold on a server.
+/// A store in the process and a server must behave alike.
 fn check(endpoint: &[&str]) {
     assert_eq!(call(endpoint, &["hits.count", "/index"]).ok(), "1\n");
     assert_eq!(call(endpoint, &["hits.count", "/index"]).ok(), "2\n");

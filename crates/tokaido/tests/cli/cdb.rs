@@ -1,4 +1,4 @@
-//! `tokaido cdb`, by itself and beside the `cdb` tool of TinyCDB.
+//! `tokaido cdb`, alone and compared with TinyCDB's tool `cdb`.
 
 use std::{
     fs,
@@ -43,7 +43,7 @@ fn records_are_made_found_and_printed() {
             assert_eq!(piped.stdout, expected, "{arguments:?} {input:?} {piped:?}");
         }
     }
-    // A dump of any bytes makes the same file.
+    // A dump of arbitrary bytes produces the same file.
     let odd = directory.write("odd", b"+2,4:\n\xff->\0\n->\n+0,0:->\n\n");
     let again = directory.text("b.cdb");
     tokaido(["cdb", "make", &file, &odd]).ok();
@@ -144,7 +144,7 @@ fn what_goes_wrong_leaves_the_file_as_it_was() {
     for name in ["get", "dump", "list", "stats"] {
         let key = if name == "get" { &["key"][..] } else { &[] };
         let ran = tokaido([&["cdb", name, &file], key].concat());
-        // 1 would say that the key is not there.
+        // 1 would mean that the key is missing.
         let code = if name == "get" { 3 } else { 1 };
         assert_eq!(
             ran.fails(code),
@@ -219,7 +219,7 @@ fn the_tool_of_tinycdb_makes_and_prints_the_same() {
         let printed = tokaido([&["cdb"], arguments, &[&ours]].concat());
         let expected = tool(&[theirs, &[&ours]].concat());
         assert_eq!(printed.stdout, expected, "{arguments:?}");
-        // From a pipe, too, named or not.
+        // From a pipe, too, whether named or not.
         let file = fs::read(&ours).unwrap();
         for input in [&[][..], &["-"]] {
             let piped = tokaido_with([&["cdb"], arguments, input].concat(), &file);

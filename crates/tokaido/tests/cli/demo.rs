@@ -27,7 +27,7 @@ fn the_demo_shows_all_of_it_and_ends() {
     ] {
         assert!(text.contains(wanted), "no {wanted:?} in\n{text}");
     }
-    // The failed call left the count where it was.
+    // The failed call did not change the count.
     let counts: Vec<&str> = text.lines().filter(|line| line.trim() == "\"1\"").collect();
     assert_eq!(counts.len(), 2, "{text}");
 }

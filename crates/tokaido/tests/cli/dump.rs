@@ -4,7 +4,7 @@ use proptest::{prelude::*, test_runner::TestRunner};
 
 use crate::support::{Directory, Server, tokaido, tokaido_with};
 
-/// A database written in JSON lines, whatever the bytes.
+/// A database in JSON lines, with arbitrary bytes.
 fn dumped_rows() -> impl Strategy<Value = Vec<u8>> {
     let special = prop::sample::select(b"\t\n\r\\\",{}#\xef\xbb\xbf\xff\0a".to_vec());
     let bytes =

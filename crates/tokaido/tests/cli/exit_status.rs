@@ -1,4 +1,4 @@
-//! The exit statuses of all commands, as docs/command-line.md has them.
+//! The exit statuses of all commands, as in docs/command-line.md.
 
 use std::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! The manual, which is what `--help` prints.
+//! The manual: the output of `--help`.
 
 use crate::support::tokaido;
 

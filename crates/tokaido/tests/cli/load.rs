@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::support::{Directory, Ran, Server, number, root, skip, tokaido, tokaido_with};
 
-/// A small file with the traits of the real one: section titles, blank lines, a name twice.
+/// A small file like the real one: section titles, blank lines, a repeated name.
 fn small_file() -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/companies.txt");
     path.into_os_string().into_string().unwrap()
@@ -35,7 +35,7 @@ fn the_small_file_is_loaded_twice_with_the_same_content() {
     assert_eq!(bad.len(), 6, "{bad:?}");
     assert!(bad[0].ends_with("companies.txt:1: no column 3: the line has 1"), "{bad:?}");
     assert!(bad[1].ends_with("companies.txt:5: the line is empty"), "{bad:?}");
-    // The later row of the same name counts.
+    // The later row with the same name counts.
     assert_eq!(get(&store, "companies", "(株)青葉機工"), "8,300千円\n");
 
     let before = tokaido(["dump", &store, "--db=companies"]);

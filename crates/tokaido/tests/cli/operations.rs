@@ -1,15 +1,15 @@
-//! `tokaido check`, `backup`, `restore` and `compact`: what an operator sees of them.
+//! `tokaido check`, `backup`, `restore` and `compact`, as an operator sees them.
 
 use std::{fs, path::PathBuf};
 
 use crate::support::{Directory, Server, root, tokaido, tokaido_with};
 
-/// A store that never changes: the fixture of the present format.
+/// A store that never changes: the fixture of the current format.
 fn fixture() -> PathBuf {
     root().join("crates/tokaido-store/tests/fixtures/format-1/store")
 }
 
-/// A copy of it to work on, with a damaged log if wanted.
+/// A copy of it to work on, with a damaged log if requested.
 fn store(directory: &Directory, is_damaged: bool) -> String {
     let (from, to) = (fixture(), directory.path("data"));
     fs::create_dir_all(to.join("log")).unwrap();
@@ -95,7 +95,7 @@ fn what_cannot_be_checked_has_an_exit_status_of_its_own() {
     drop(server);
 }
 
-/// With room for `main` and one database more.
+/// With room for `main` and one more database.
 #[test]
 fn a_name_that_was_given_back_is_free_after_backup_and_compaction() {
     for drop in ["TOKAIDO DROP old", "FLUSHALL"] {
@@ -113,7 +113,7 @@ fn a_name_that_was_given_back_is_free_after_backup_and_compaction() {
         };
         let server = start();
         assert_eq!(write(&server, "old").ok(), "OK\nOK\n");
-        // Into the base, from where the backup has to lose it.
+        // Writes it to the base, from which the backup must remove it.
         tokaido(["backup", &data, &directory.text("before")]).ok();
         let full = write(&server, "new");
         assert!(full.fails(1).contains("the store has 2 databases"), "{full:?}");

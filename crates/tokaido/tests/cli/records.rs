@@ -4,7 +4,7 @@ use std::{ffi::OsStr, fs, os::unix::ffi::OsStrExt, path::Path};
 
 use crate::support::{Directory, Server, tokaido, tokaido_with};
 
-/// Runs the same with a directory and with a server: what a user does must not depend on it.
+/// Runs the same test with a directory and with a server: the results must not depend on it.
 fn on_both(test: impl Fn(&str)) {
     let directory = Directory::new();
     test(&directory.store());
@@ -51,7 +51,7 @@ fn a_store_that_was_shut_down_cleanly_is_read_without_opening_it() {
     fs::remove_file(&lmdb_lock).unwrap();
     assert_eq!(tokaido(["get", at, "main", "k"]).ok(), "base\n");
     assert!(!lmdb_lock.exists(), "it was opened");
-    // This one stays in the log, so that the store has to be opened.
+    // This record stays in the log, so the store must be opened.
     tokaido(["put", at, "main", "k", "log"]).ok();
     assert_eq!(tokaido(["get", at, "main", "k"]).ok(), "log\n");
 }
@@ -96,7 +96,7 @@ fn a_record_expires_after_its_time() {
         assert_eq!(tokaido(["scan", at, "main", "--keys"]).ok(), "long\n");
         let dump = tokaido(["dump", at]);
         assert!(dump.ok().contains("\"expires_at_ms\":"), "{dump:?}");
-        // Without the option, the record stays for good.
+        // Without the option, the record never expires.
         tokaido(["put", at, "main", "long", "v"]).ok();
         assert!(!tokaido(["dump", at]).ok().contains("expires_at_ms"));
         let wrong = tokaido(["put", at, "main", "k", "v", "--ttl", "soon"]);

@@ -114,7 +114,7 @@ fn a_script_has_the_dictionaries_that_it_is_told_of() {
         "ngx.say(ngx.shared.dogs:incr('n', 2, 5), ngx.shared.cats:get('n'), ngx.shared.cows)";
     let ran = tokaido([&["run", "--dialect=ngx"], &two[..], &["-e", count]].concat());
     assert_eq!(ran.ok(), "7nilnil\n");
-    // Nothing of it is left in the store, and a database of that name that has records is not hidden.
+    // Nothing of it is left in the store, and it does not hide a database of that name with records.
     let directory = Directory::new();
     let store = directory.store();
     let put = "return tokaido.transact(function(tx) tx.dogs:put('k', 1) end)";

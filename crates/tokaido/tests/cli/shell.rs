@@ -154,7 +154,7 @@ fn ctrl_c_ends_a_script_of_lines_at_the_line_that_runs() {
     let said = "tokaido: line 2: interrupted; a transaction that was open is rolled back";
     assert_eq!(ran.fails(130), said);
     assert_eq!(tokaido(["get", &directory.store(), "main", "k"]).ok(), "v\n");
-    // Where nothing runs, it ends the program at once.
+    // If nothing is running, it ends the program at once.
     let mut waiting = Script::start(&["shell", &directory.store()], "= 1\n");
     waiting.prints("1");
     waiting.interrupt();
@@ -186,7 +186,7 @@ fn a_procedure_that_is_not_there_is_explained() {
     check(shell(&[&server.connect()], script));
 }
 
-/// A server that answers what a shell begins with, and nothing else, which it tells.
+/// A server that answers a shell's first commands and no others, which it reports.
 fn silent_server() -> (String, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

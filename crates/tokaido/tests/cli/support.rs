@@ -1,4 +1,4 @@
-//! Running the binary, and servers of it.
+//! Runs the binary, and servers.
 
 use std::{
     ffi::OsStr,
@@ -8,17 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longest that a test waits before it fails.
+/// The longest that a test waits before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The built binary, away from whatever the environment or the working directory would tell it.
+/// The built binary, isolated from the environment and the working directory.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tokaido"));
     command.env_remove("TOKAIDO_PASSWORD").env_remove("NO_COLOR").stdin(Stdio::null());
     command
 }
 
-/// What a run of the binary left behind.
+/// The results of a run of the binary.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -34,7 +34,7 @@ impl Ran {
         self.text()
     }
 
-    /// Standard error, of a run that had to fail with `code` and one message.
+    /// Standard error of a run that had to fail with `code` and one message.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32) -> &str {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -74,7 +74,7 @@ pub(crate) fn tokaido_with(
     let mut stdin = child.stdin.take().unwrap();
     let input = input.as_ref().to_vec();
     let writer = std::thread::spawn(move || {
-        // A program that failed early does not read it all.
+        // A program that failed early does not read all of it.
         let _ = stdin.write_all(&input);
     });
     let output = child.wait_with_output().unwrap();
@@ -82,7 +82,7 @@ pub(crate) fn tokaido_with(
     output.into()
 }
 
-/// A script that is under way.
+/// A running script.
 pub(crate) struct Script {
     child: Child,
     stdout: BufReader<std::process::ChildStdout>,
@@ -107,7 +107,7 @@ impl Script {
         assert_eq!(line.trim_end(), expected);
     }
 
-    /// Waits until it prints a line with this in it, and gives the line.
+    /// Waits until it prints a line that contains this, and returns the line.
     #[track_caller]
     pub(crate) fn line_with(&mut self, text: &str) -> String {
         loop {
@@ -119,7 +119,7 @@ impl Script {
         }
     }
 
-    /// What Ctrl-C does.
+    /// Does what Ctrl-C does.
     pub(crate) fn interrupt(&self) {
         signal(&self.child, "-INT");
     }
@@ -137,7 +137,7 @@ fn signal(child: &Child, signal: &str) {
     assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
 }
 
-/// Waits until the procedure returns this, which it does once a change of its file is served.
+/// Waits until the procedure returns this, which it does once a change of its file is active.
 #[track_caller]
 pub(crate) fn wait_for_result(connect: &str, procedure: &str, result: &str) {
     let started = Instant::now();
@@ -167,7 +167,7 @@ impl Directory {
         self.path(name).into_os_string().into_string().unwrap()
     }
 
-    /// The flag for a store in here.
+    /// The flag for a store in this directory.
     pub(crate) fn store(&self) -> String {
         format!("--dir={}", self.text("store"))
     }
@@ -183,18 +183,18 @@ impl Directory {
 /// A server that is killed after the test.
 pub(crate) struct Server {
     child: Child,
-    /// What it printed when it started.
+    /// Its output when it started.
     pub(crate) started: Vec<String>,
     pub(crate) address: String,
 }
 
 impl Server {
-    /// Starts one on a free port.
+    /// Starts a server on a free port.
     pub(crate) fn start(directory: &Directory, args: &[&str]) -> Self {
         Self::start_at("127.0.0.1:0", directory, args)
     }
 
-    /// Starts one at this address.
+    /// Starts a server at this address.
     pub(crate) fn start_at(address: &str, directory: &Directory, args: &[&str]) -> Self {
         let listen = format!("--listen={address}");
         let mut command = command();
@@ -221,7 +221,7 @@ impl Server {
         format!("--connect={}", self.address)
     }
 
-    /// Asks it to stop; gives its exit code and what it wrote to standard error.
+    /// Asks it to stop; returns its exit code and what it wrote to standard error.
     pub(crate) fn stop(mut self) -> Ran {
         signal(&self.child, "-TERM");
         let stderr = self.child.stderr.take().unwrap();
@@ -239,7 +239,7 @@ impl Drop for Server {
     }
 }
 
-/// Says that a test is not run, past the harness, which would keep it to itself.
+/// Reports a skipped test, bypassing the test harness, which would capture the message.
 pub(crate) fn skip(why: &str) {
     std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes()).unwrap();
 }
@@ -249,7 +249,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A summary's number: `stored` of `stored   2,269  in database …`.
+/// A number in a summary: `stored` in `stored   2,269  in database …`.
 #[track_caller]
 pub(crate) fn number(summary: &str, name: &str) -> u64 {
     let lines = summary.lines().filter_map(|line| line.trim_start().strip_prefix(name));

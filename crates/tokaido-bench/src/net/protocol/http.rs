@@ -1,17 +1,17 @@
-//! HTTP/1.1: a path for each key, which is read by GET, written by PUT and removed by DELETE.
+//! HTTP/1.1: each key has a path, which is read by GET, written by PUT and removed by DELETE.
 
 use super::{Answer, Codec, Kind, Operation, Options, Protocol, ProtocolError, Sent, number, text};
 
-/// What stands for the key in a path.
+/// The placeholder for the key in a path.
 const KEY: &str = "{key}";
 
 /// Maximum length of the head of a response, in bytes.
 const HEAD_LEN_MAX: usize = 64 << 10;
 
 pub(super) struct Http {
-    /// The path before and behind the key; without a key, all of it is the first part.
+    /// The path before and after the key; without a key, the first part is the whole path.
     path: (String, Option<String>),
-    /// The headers that each request has, with the empty line.
+    /// The headers of each request, including the empty line.
     headers: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ impl Codec for Http {
     fn encode(&self, operation: &Operation<'_>, out: &mut Vec<u8>) {
         let Operation { kind, key, value } = *operation;
         let method = match kind {
-            // There is no increment; `Protocol::has` says so.
+            // There is no increment: see `Protocol::has`.
             Kind::Get | Kind::Increment => "GET ",
             Kind::Set => "PUT ",
             Kind::Delete => "DELETE ",
@@ -89,13 +89,13 @@ impl Codec for Http {
 
 enum BodyLen {
     Known(usize),
-    /// Not all of its chunks are there.
+    /// Some of its chunks are missing.
     Unfinished,
     Wrong,
 }
 
 fn body_len<'a>(status: usize, headers: impl Iterator<Item = &'a [u8]>, body: &[u8]) -> BodyLen {
-    // One that goes until the connection is closed cannot be told from one that has yet to come.
+    // A body that ends with the connection cannot be told from one that has yet to arrive.
     let mut len = matches!(status, 204 | 304).then_some(0);
     let mut is_chunked = false;
     for header in headers {
@@ -114,8 +114,8 @@ fn body_len<'a>(status: usize, headers: impl Iterator<Item = &'a [u8]>, body: &[
     }
 }
 
-/// The length of a body in chunks: each has its length in hexadecimal digits and a line end before it, and a line end
-/// behind it; the last one is empty.
+/// The length of a chunked body. Each chunk follows its length in hexadecimal digits and a line
+/// end, and ends with another line end; the last one is empty.
 fn chunks_len(body: &[u8]) -> BodyLen {
     let mut at = 0;
     loop {
@@ -135,7 +135,7 @@ fn chunks_len(body: &[u8]) -> BodyLen {
     }
 }
 
-/// Appends a key as a part of a path.
+/// Appends a key, percent-encoded for a path.
 fn write_percent(out: &mut Vec<u8>, key: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in key {

@@ -1,4 +1,4 @@
-//! The binary protocol of Kyoto Tycoon, by bulk commands of one record in database 0.
+//! The binary protocol of Kyoto Tycoon: bulk commands of one record in database 0.
 
 use tokaido_wire::kyoto::binary::{ERROR, XT_MAX};
 
@@ -22,7 +22,7 @@ impl Codec for Binary {
         let magic = match kind {
             Kind::Set => SET_BULK,
             Kind::Delete => REMOVE_BULK,
-            // There is no increment; `Protocol::has` says so.
+            // There is no increment: see `Protocol::has`.
             Kind::Get | Kind::Increment => GET_BULK,
         };
         out.push(magic);

@@ -8,7 +8,7 @@ const REQUEST_MAGIC: u8 = 0x80;
 const RESPONSE_MAGIC: u8 = 0x81;
 const HEADER_LEN: usize = 24;
 
-/// A counter that is not there begins at the number behind this, and never expires.
+/// A missing counter starts at this number, and never expires.
 const COUNTER_BEGIN: u64 = 1;
 
 const NOT_FOUND: u16 = 1;
@@ -31,7 +31,7 @@ impl Codec for Binary {
         out.extend_from_slice(&(key.len() as u16).to_be_bytes());
         out.extend_from_slice(&[extras.len() as u8, 0, 0, 0]);
         out.extend_from_slice(&body_len.to_be_bytes());
-        // What the client knows it by, and its version.
+        // The opaque value and the cas.
         out.extend_from_slice(&[0; 12]);
         for part in [&extras, key, value] {
             out.extend_from_slice(part);

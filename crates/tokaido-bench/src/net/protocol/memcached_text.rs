@@ -1,20 +1,20 @@
-//! The lines of memcached.
+//! The text protocol of memcached.
 
 use super::{Answer, Codec, Kind, Operation, Protocol, ProtocolError, Sent, line, number, text};
 
 pub(super) struct Text;
 
-/// The beginnings of lines that say that a request was refused; the last one is a whole line.
+/// The prefixes of lines that refuse a request; the last one is a whole line.
 const REFUSALS: [&[u8]; 3] = [b"CLIENT_ERROR", b"SERVER_ERROR", b"ERROR"];
 
-/// What an answer of a line says, if it says that the request was refused.
+/// The refusal that a line contains, if it is one.
 pub(super) fn refusal(line: &[u8]) -> Option<Answer> {
     let is_refusal = REFUSALS.iter().any(|beginning| line.starts_with(beginning));
     is_refusal.then(|| Answer::Refused(text(line)))
 }
 
 impl Codec for Text {
-    /// `get k` is a line of the Redis protocol as well; a server that speaks both takes the first line's word for it.
+    /// `get k` is valid in the Redis protocol as well; a server that speaks both decides by the first line.
     fn greetings(&self) -> Vec<Vec<u8>> {
         vec![b"version\r\n".to_vec()]
     }

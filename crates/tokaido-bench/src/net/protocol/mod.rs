@@ -1,4 +1,4 @@
-//! The client's halves of the protocols: operations to bytes, and bytes to answers. None does input or output.
+//! The client sides of the protocols: operations to bytes, and bytes to answers. None does any I/O.
 
 mod http;
 mod kyoto;
@@ -12,18 +12,18 @@ use std::{fmt, str::FromStr};
 
 use super::operation::{Answer, Kind, Operation};
 
-/// A protocol that can be spoken to a server.
+/// A protocol to speak with a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// That of Redis, version 2.
+    /// The Redis protocol, version 2.
     Resp2,
-    /// That of Redis, version 3.
+    /// The Redis protocol, version 3.
     Resp3,
-    /// The lines of memcached.
+    /// The text protocol of memcached.
     Memcached,
-    /// Its meta commands.
+    /// The meta commands of memcached.
     MemcachedMeta,
-    /// Its binary protocol.
+    /// The binary protocol of memcached.
     MemcachedBinary,
     /// HTTP/1.1: GET, PUT and DELETE of a path for each key.
     Http,
@@ -45,13 +45,13 @@ fn names() -> String {
     Protocol::ALL.map(Protocol::name).join(", ")
 }
 
-/// A server has sent what is not its protocol.
+/// A server sent something that is not its protocol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server does not speak {protocol}: it sent {found:?}")]
 pub struct ProtocolError {
     /// The protocol.
     pub protocol: Protocol,
-    /// The beginning of what it sent.
+    /// The start of what it sent.
     pub found: String,
 }
 
@@ -66,7 +66,7 @@ impl ProtocolError {
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 8] = [
         Self::Resp2,
         Self::Resp3,
@@ -99,13 +99,13 @@ impl Protocol {
         kind != Kind::Increment || !matches!(self, Self::Http | Self::KyotoTycoon)
     }
 
-    /// Whether a password can be told.
+    /// Whether it has a way to send a password.
     #[must_use]
     pub fn has_password(self) -> bool {
         matches!(self, Self::Resp2 | Self::Resp3 | Self::Http)
     }
 
-    /// The client's half of a connection.
+    /// The client side of a connection.
     pub(super) fn codec(self, options: &Options) -> Box<dyn Codec> {
         match self {
             Self::Resp2 => Box::new(resp::Resp::new(self, options)),
@@ -135,16 +135,16 @@ impl FromStr for Protocol {
     }
 }
 
-/// What some protocols want to know.
+/// Options that some protocols need.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The password of the server.
     pub password: Option<String>,
-    /// The path of a record over HTTP, in which `{key}` stands for its key.
+    /// The path of a record over HTTP, with `{key}` in place of its key.
     pub path: String,
-    /// What an HTTP request names as its host.
+    /// The host that an HTTP request names.
     pub host: String,
-    /// Whether an HTTP request asks for the connection to be closed behind it.
+    /// Whether an HTTP request asks the server to close the connection after it.
     pub close: bool,
 }
 
@@ -156,9 +156,9 @@ pub(super) struct Sent {
     pub(super) len: usize,
 }
 
-/// The client's half of a protocol.
+/// The client side of a protocol.
 pub(super) trait Codec: Send {
-    /// Requests that a connection begins with, if any, each of which gets one reply.
+    /// The initial requests of a connection, if any, each of which gets one reply.
     fn greetings(&self) -> Vec<Vec<u8>> {
         Vec::new()
     }
@@ -166,17 +166,17 @@ pub(super) trait Codec: Send {
     /// Appends a request.
     fn encode(&self, operation: &Operation<'_>, out: &mut Vec<u8>);
 
-    /// Reads the answer to `sent`, which the input begins with, and its length; `None` while it is not there as a whole.
+    /// Reads the answer to `sent` at the start of the input, and its length; `None` if it is incomplete.
     fn decode(&self, input: &[u8], sent: Sent) -> Result<Option<(usize, Answer)>, ProtocolError>;
 }
 
-/// The first line of the input, without its end, and its length with it.
+/// The first line of the input without its end, and its length with the end.
 fn line(input: &[u8]) -> Option<(&[u8], usize)> {
     let end = input.windows(2).position(|pair| pair == b"\r\n")?;
     Some((&input[..end], end + 2))
 }
 
-/// A decimal number of digits alone.
+/// A decimal number that consists of digits only.
 fn number(digits: &[u8]) -> Option<usize> {
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
@@ -196,7 +196,7 @@ mod tests {
         out
     }
 
-    /// A reply gives this answer, and none of its beginnings gives any.
+    /// A reply gives this answer, and none of its prefixes gives any.
     #[track_caller]
     pub(super) fn assert_answers(codec: &dyn Codec, kind: Kind, reply: &[u8], answer: Answer) {
         let sent = Sent { kind, len: 0 };

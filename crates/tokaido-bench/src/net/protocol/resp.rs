@@ -1,4 +1,4 @@
-//! The protocol of Redis, versions 2 and 3.
+//! The Redis protocol, versions 2 and 3.
 
 use tokaido_wire::resp::{Reply, ReplyDecoder, encode_command};
 
@@ -53,13 +53,13 @@ impl Codec for Resp {
 
     fn decode(&self, input: &[u8], sent: Sent) -> Result<Option<(usize, Answer)>, ProtocolError> {
         let Some((head, head_len)) = line(input) else {
-            // What is no protocol of lines never ends its first one.
+            // A protocol without lines might never end its first one.
             return match input.first().is_none_or(|kind| b"+-:$_#,(!=%~*>|".contains(kind)) {
                 true => Ok(None),
                 false => Err(self.wrong(input)),
             };
         };
-        // What these operations are answered with, without a copy of it; the rest by the general decoder.
+        // Decodes the answers of these operations without copying; the general decoder handles the rest.
         let answer = match head {
             [b'+', ..] => Answer::Done,
             [b'-', message @ ..] => Answer::Refused(text(message)),

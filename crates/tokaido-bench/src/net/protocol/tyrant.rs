@@ -11,7 +11,7 @@ const OUT: u8 = 0x20;
 const GET: u8 = 0x30;
 const ADDINT: u8 = 0x60;
 
-/// The code of a reply, and a number of 32 bits behind it.
+/// The code of a reply, and a 32-bit number after it.
 const NUMBER_END: usize = 1 + 4;
 
 impl Codec for Binary {
@@ -31,7 +31,7 @@ impl Codec for Binary {
 
     fn decode(&self, input: &[u8], sent: Sent) -> Result<Option<(usize, Answer)>, ProtocolError> {
         let Some(code) = input.first() else { return Ok(None) };
-        // Codes are small numbers; what is not comes from another protocol.
+        // Codes are small numbers; anything else is another protocol.
         if *code != DONE {
             return match (code.is_ascii_graphic() || *code >= 0x80, sent.kind) {
                 (true, _) => Err(ProtocolError::of(Protocol::TokyoTyrant, input)),

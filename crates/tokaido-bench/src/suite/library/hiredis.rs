@@ -1,4 +1,4 @@
-//! hiredis, the client of Redis in C.
+//! hiredis, the C client of Redis.
 
 use std::{
     ffi::{c_char, c_int, c_longlong, c_void},
@@ -17,7 +17,7 @@ functions!(Library {
     freeReplyObject: fn(*mut Reply);
 });
 
-/// The beginning of `redisReply`, as this version has it.
+/// The start of `redisReply` in this version.
 #[repr(C)]
 struct Reply {
     kind: c_int,
@@ -26,13 +26,13 @@ struct Reply {
     text: *const c_char,
 }
 
-/// The beginning of `redisContext`.
+/// The start of `redisContext`.
 #[repr(C)]
 struct State {
     error: c_int,
 }
 
-// Of hiredis.h and read.h.
+// From hiredis.h and read.h.
 const STRING: c_int = 1;
 const STATUS: c_int = 5;
 
@@ -40,7 +40,7 @@ pub(super) fn find() -> Option<FoundClient> {
     let library = Arc::new(Library::load(&["libhiredis.so.0.14"])?);
     let connect = move |port| Connection::open(&library, port).map(|it| Box::new(it) as Box<_>);
     let connect = Box::new(connect);
-    // It does not say more of its version than its name does.
+    // The library reports no version beyond its name.
     Some(FoundClient { name: "libhiredis.so.0.14", version: "0.14".to_owned(), connect })
 }
 
@@ -51,30 +51,30 @@ struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: the connection is ended once; there may be none.
+        // SAFETY: the connection is freed once; a null pointer is allowed.
         unsafe { (self.library.redisFree)(self.context) };
     }
 }
 
 impl Connection {
     fn open(library: &Arc<Library>, port: u16) -> Result<Self, String> {
-        // SAFETY: the address ends with a zero.
+        // SAFETY: the address is zero-terminated.
         let context = unsafe { (library.redisConnect)(c"127.0.0.1".as_ptr(), port.into()) };
         let connection = Self { library: Arc::clone(library), context };
-        // SAFETY: what is not null is a connection, and begins with the number of its error.
+        // SAFETY: a pointer that is not null is a connection, which begins with its error number.
         let is_open = !context.is_null() && unsafe { (*context.cast::<State>()).error } == 0;
         check(is_open, "redisConnect")?;
         Ok(connection)
     }
 
-    /// Whether a command is answered with this.
+    /// Checks that a command gets the expected answer.
     fn ask(&self, words: &[&[u8]], kind: c_int, expected: &[u8]) -> Result<(), String> {
         let starts: [_; 3] = std::array::from_fn(|at| {
             words.get(at).map_or(std::ptr::null(), |word| word.as_ptr().cast())
         });
         let lens: [_; 3] = std::array::from_fn(|at| words.get(at).map_or(0, |word| word.len()));
-        // SAFETY: there are so many words, at most three, with these lengths; a reply is ours until it is freed, and a string in
-        // it has the length that it says.
+        // SAFETY: there are `words.len()` words, at most three, with these lengths; a reply is ours
+        // until it is freed, and a string in it has the length that it states.
         unsafe {
             let reply = (self.library.redisCommandArgv)(
                 self.context,

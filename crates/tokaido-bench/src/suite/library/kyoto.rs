@@ -1,4 +1,4 @@
-//! Kyoto Cabinet: a hash and a tree, by its C interface, tuned to the number of records.
+//! Kyoto Cabinet: a hash and a tree, through its C interface, tuned to the number of records.
 
 use std::{
     ffi::{CString, c_char, c_void},
@@ -33,7 +33,7 @@ functions!(Library {
     kcfree: fn(*mut c_void);
 });
 
-// Of kclangc.h.
+// From kclangc.h.
 const READER: u32 = 1 << 0;
 const WRITER: u32 = 1 << 1;
 const CREATE: u32 = 1 << 2;
@@ -43,13 +43,13 @@ const NO_LOCK: u32 = 1 << 6;
 struct Kind {
     library: Arc<Library>,
     settings: &'static str,
-    /// What makes the path one of this kind.
+    /// Appended to the path to select this kind.
     suffix: &'static str,
 }
 
 pub(super) fn find() -> Option<Found> {
     let library = Arc::new(Library::load(&["libkyotocabinet.so.16"])?);
-    // SAFETY: the header gives it this type.
+    // SAFETY: the header declares it with this type.
     let version = unsafe { text_variable(&library.library, c"KCVERSION") };
     let kind = |settings, suffix| {
         Box::new(Kind { library: Arc::clone(&library), settings, suffix }) as Box<dyn Dictionary>
@@ -58,7 +58,7 @@ pub(super) fn find() -> Option<Found> {
         name: "libkyotocabinet.so.16",
         version: version.unwrap_or_else(|| "unknown".to_owned()),
         kinds: vec![
-            // Twice as many buckets as records: its default is a million.
+            // Twice as many buckets as records: the default is a million.
             kind("hash, bnum=5000", ".kch#type=kch#bnum=5000"),
             kind("tree, bnum=5000", ".kct#type=kct#bnum=5000"),
         ],
@@ -69,7 +69,7 @@ impl Kind {
     fn open(&self, path: &Path, mode: u32) -> Result<Opened<'_>, String> {
         let path = [c_path(path)?.as_bytes(), self.suffix.as_bytes()].concat();
         let path = CString::new(path).map_err(|error| error.to_string())?;
-        // SAFETY: a database is made, and opened at a path that ends with a zero.
+        // SAFETY: a database is created, and opened at a zero-terminated path.
         unsafe {
             let opened = Opened { library: &self.library, database: (self.library.kcdbnew)() };
             let is_open = (self.library.kcdbopen)(opened.database, path.as_ptr(), mode) != 0;
@@ -86,7 +86,7 @@ struct Opened<'a> {
 
 impl Drop for Opened<'_> {
     fn drop(&mut self) {
-        // SAFETY: the database is ended once; to close one that was not opened does nothing.
+        // SAFETY: the database is freed once; closing one that was not opened does nothing.
         unsafe {
             (self.library.kcdbclose)(self.database);
             (self.library.kcdbdel)(self.database);
@@ -94,7 +94,7 @@ impl Drop for Opened<'_> {
     }
 }
 
-/// Hands a record on; a null pointer says that it stays as it is.
+/// Passes on a record; a null pointer leaves the record unchanged.
 unsafe extern "C" fn visit_record(
     key: *const c_char,
     key_len: usize,
@@ -103,7 +103,7 @@ unsafe extern "C" fn visit_record(
     _: *mut usize,
     visit: *mut c_void,
 ) -> *const c_char {
-    // SAFETY: the library gives the bytes of a record, and the pointer that it was given: see `read_all`.
+    // SAFETY: the library passes the bytes of a record, and the pointer it was given: see `read_all`.
     unsafe {
         let visit = &mut *visit.cast::<&mut dyn FnMut(&[u8], &[u8])>();
         visit(bytes(key.cast(), key_len), bytes(value.cast(), value_len));
@@ -119,7 +119,7 @@ impl Dictionary for Kind {
     fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
         let opened = self.open(path, WRITER | CREATE | TRUNCATE)?;
         for (key, value) in rows {
-            // SAFETY: it is open, and lengths are those of the slices.
+            // SAFETY: the database is open, and the lengths are those of the slices.
             let is_set = unsafe {
                 (self.library.kcdbset)(
                     opened.database,
@@ -137,7 +137,7 @@ impl Dictionary for Kind {
     fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
         let opened = self.open(path, READER | NO_LOCK)?;
         let mut visit = visit;
-        // SAFETY: it is open; the function is called in this call only, with the pointer that stands here.
+        // SAFETY: the database is open; the function is called only during this call, with this pointer.
         let is_done = unsafe {
             (self.library.kcdbiterate)(opened.database, visit_record, (&raw mut visit).cast(), 0)
         };
@@ -147,7 +147,7 @@ impl Dictionary for Kind {
     fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         let opened = self.open(path, READER | NO_LOCK)?;
         let mut len = 0;
-        // SAFETY: it is open; the value is ours until it is freed.
+        // SAFETY: the database is open; the value is ours until it is freed.
         unsafe {
             let value = (self.library.kcdbget)(
                 opened.database,

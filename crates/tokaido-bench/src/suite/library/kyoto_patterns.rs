@@ -1,4 +1,4 @@
-//! The loop patterns in Kyoto Cabinet's tree, by its C interface: what `scripts/patterns/loops.lua` has, step by step.
+//! The loop patterns with Kyoto Cabinet's tree, through its C interface: `scripts/patterns/loops.lua`, step by step.
 
 use std::{
     ffi::{CString, c_char, c_void},
@@ -34,10 +34,10 @@ functions!(Library {
     kcfree: fn(*mut c_void);
 });
 
-// Of kclangc.h.
+// From kclangc.h.
 const WRITER_CREATE_TRUNCATE: u32 = (1 << 1) | (1 << 2) | (1 << 3);
 
-/// A tree that is open.
+/// An open tree.
 pub(in crate::suite) struct Patterns {
     library: Library,
     database: Database,
@@ -46,7 +46,7 @@ pub(in crate::suite) struct Patterns {
 
 impl Drop for Patterns {
     fn drop(&mut self) {
-        // SAFETY: the database is ended once; to close one that was not opened does nothing.
+        // SAFETY: the database is freed once; closing one that was not opened does nothing.
         unsafe {
             (self.library.kcdbclose)(self.database);
             (self.library.kcdbdel)(self.database);
@@ -54,16 +54,16 @@ impl Drop for Patterns {
     }
 }
 
-/// One of the functions that take a key and a value.
+/// A function that takes a key and a value.
 type Put = unsafe extern "C" fn(Database, *const c_char, usize, *const c_char, usize) -> i32;
 
 impl Patterns {
-    /// Makes a tree at `path`, with the defaults of the library.
+    /// Creates a tree at `path`, with the library's defaults.
     pub(in crate::suite) fn open(path: &Path) -> Result<Self, String> {
         let library = Library::load(&["libkyotocabinet.so.16"]).ok_or("the library is gone")?;
         let path = [c_path(path)?.as_bytes(), b"#type=kct"].concat();
         let path = CString::new(path).map_err(|error| error.to_string())?;
-        // SAFETY: a database is made, and opened at a path that ends with a zero.
+        // SAFETY: a database is created, and opened at a zero-terminated path.
         unsafe {
             let database = (library.kcdbnew)();
             let patterns = Self { library, database, state: 0 };
@@ -73,7 +73,7 @@ impl Patterns {
         }
     }
 
-    /// Runs a pattern in the empty tree, and gives its sum.
+    /// Runs a pattern in the empty tree, and returns its sum.
     pub(in crate::suite) fn run(&mut self, pattern: &str, n: u64) -> Result<u64, String> {
         self.state = 88_675_123;
         match pattern.strip_prefix("wicked") {
@@ -91,7 +91,7 @@ impl Patterns {
 
     /// Removes all records.
     pub(in crate::suite) fn clear(&mut self) -> Result<(), String> {
-        // SAFETY: it is open.
+        // SAFETY: the database is open.
         check(unsafe { (self.library.kcdbclear)(self.database) } != 0, "kcdbclear")
     }
 
@@ -101,7 +101,7 @@ impl Patterns {
     }
 
     fn put(&self, put: Put, key: &[u8], value: &[u8]) -> u64 {
-        // SAFETY: it is open, and lengths are those of the slices.
+        // SAFETY: the database is open, and the lengths are those of the slices.
         let code = unsafe {
             put(self.database, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len())
         };
@@ -109,17 +109,17 @@ impl Patterns {
     }
 
     fn remove(&self, key: &[u8]) -> u64 {
-        // SAFETY: it is open, and the length is that of the slice.
+        // SAFETY: the database is open, and the length is that of the slice.
         u64::from(
             unsafe { (self.library.kcdbremove)(self.database, key.as_ptr().cast(), key.len()) }
                 != 0,
         )
     }
 
-    /// What `with` makes of a value; 0 if there is none.
+    /// The result of `with` for a value; 0 if there is none.
     fn get(&self, key: &[u8], with: impl FnOnce(&[u8]) -> u64) -> u64 {
         let mut len = 0;
-        // SAFETY: it is open; the value is ours until it is freed.
+        // SAFETY: the database is open; the value is ours until it is freed.
         unsafe {
             let value =
                 (self.library.kcdbget)(self.database, key.as_ptr().cast(), key.len(), &raw mut len);
@@ -136,10 +136,10 @@ impl Patterns {
         self.get(key, |value| value.len() as u64)
     }
 
-    /// The lengths of the record under a cursor, which then goes a step on if it is told to.
+    /// The total length of the record under a cursor, which then moves on if `step` is set.
     fn under(&self, cursor: Cursor, step: bool) -> Option<u64> {
         let (mut key_len, mut value, mut value_len) = (0, ptr::null(), 0);
-        // SAFETY: the cursor is there; what it gives is ours until it is freed.
+        // SAFETY: the cursor exists; the key it returns is ours until it is freed.
         unsafe {
             let get = self.library.kccurget;
             let key =
@@ -154,7 +154,7 @@ impl Patterns {
 
     fn scan(&self) -> u64 {
         let mut sum = 0;
-        // SAFETY: it is open; the cursor is deleted when all is seen.
+        // SAFETY: the database is open; the cursor is deleted after the scan.
         unsafe {
             let cursor = (self.library.kcdbcursor)(self.database);
             (self.library.kccurjump)(cursor);
@@ -198,7 +198,7 @@ impl Patterns {
 
     fn wicked(&mut self, n: u64, iterations: u64) -> u64 {
         let mut sum = 0;
-        // SAFETY: it is open; the cursor is deleted at the end.
+        // SAFETY: the database is open; the cursor is deleted at the end.
         let cursor = unsafe {
             let cursor = (self.library.kcdbcursor)(self.database);
             (self.library.kccurjump)(cursor);
@@ -230,7 +230,7 @@ impl Patterns {
                 }),
                 8 => {
                     if self.under(cursor, true).is_none() {
-                        // SAFETY: the cursor is there.
+                        // SAFETY: the cursor exists.
                         unsafe { (self.library.kccurjump)(cursor) };
                     }
                     0
@@ -238,21 +238,21 @@ impl Patterns {
                 _ => self.len(key),
             };
         }
-        // SAFETY: the cursor is used no more.
+        // SAFETY: the cursor is not used any more.
         unsafe { (self.library.kccurdel)(cursor) };
         sum
     }
 
     fn increment(&self, key: &[u8], by: i64) -> u64 {
         let increment = self.library.kcdbincrint;
-        // SAFETY: it is open, and the length is that of the slice.
+        // SAFETY: the database is open, and the length is that of the slice.
         let sum = unsafe { increment(self.database, key.as_ptr().cast(), key.len(), by, 0) };
         u64::try_from(sum).unwrap_or(0)
     }
 
     fn compare_and_set(&self, key: &[u8]) -> u64 {
         let (start, len) = (key.as_ptr().cast(), key.len());
-        // SAFETY: it is open, and lengths are those of the slice.
+        // SAFETY: the database is open, and the lengths are those of the slice.
         let code =
             unsafe { (self.library.kcdbcas)(self.database, start, len, start, len, start, len) };
         u64::from(code != 0)

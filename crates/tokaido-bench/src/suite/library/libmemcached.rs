@@ -1,4 +1,4 @@
-//! libmemcached, the client of memcached in C.
+//! libmemcached, the C client of memcached.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -20,13 +20,13 @@ functions!(Library {
     memcached_get: fn(Client, *const c_char, usize, *mut usize, *mut u32, *mut c_int) -> *mut c_void;
 });
 
-// Of memcached.h.
+// From memcached.h.
 const SUCCESS: c_int = 0;
 const TCP_NODELAY: c_int = 1;
 
 pub(super) fn find() -> Option<FoundClient> {
     let library = Arc::new(Library::load(&["libmemcached.so.11"])?);
-    // SAFETY: it gives a text.
+    // SAFETY: it returns a text.
     let version = unsafe { CStr::from_ptr((library.memcached_lib_version)()) };
     let version = version.to_string_lossy().into_owned();
     let connect = move |port| Connection::open(&library, port).map(|it| Box::new(it) as Box<_>);
@@ -40,14 +40,14 @@ struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // SAFETY: the client is ended once.
+        // SAFETY: the client is freed once.
         unsafe { (self.library.memcached_free)(self.client) };
     }
 }
 
 impl Connection {
     fn open(library: &Arc<Library>, port: u16) -> Result<Self, String> {
-        // SAFETY: a client is made in memory of its own, and given an address that ends with a zero.
+        // SAFETY: the client is created in its own memory, and gets a zero-terminated address.
         unsafe {
             let client = (library.memcached_create)(std::ptr::null_mut());
             check(!client.is_null(), "memcached_create")?;
@@ -61,7 +61,7 @@ impl Connection {
     }
 
     fn set(&self, key: &[u8]) -> Result<(), String> {
-        // SAFETY: lengths are those of the slices.
+        // SAFETY: the lengths are those of the slices.
         let code = unsafe {
             (self.library.memcached_set)(
                 self.client,
@@ -78,7 +78,7 @@ impl Connection {
 
     fn get(&self, key: &[u8]) -> Result<(), String> {
         let (mut len, mut flags, mut code) = (0, 0, 0);
-        // SAFETY: lengths are those of the slices; a value has the length that it is given with, and was made by malloc.
+        // SAFETY: lengths are those of the slices; a value has the length returned with it, and was allocated by malloc.
         unsafe {
             let value = (self.library.memcached_get)(
                 self.client,

@@ -1,4 +1,4 @@
-//! LMDB, as its manual has it for loads that need no sync: a writable map to write, no locks to read.
+//! LMDB, as its manual recommends for loads without sync: a writable map for writing, no locks for reading.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_uint, c_void},
@@ -46,7 +46,7 @@ functions!(Library {
     mdb_cursor_close: fn(Cursor);
 });
 
-// Of lmdb.h.
+// From lmdb.h.
 const NO_SUBDIRECTORY: c_uint = 0x4000;
 const NO_SYNC: c_uint = 0x10000;
 const READ_ONLY: c_uint = 0x20000;
@@ -62,7 +62,7 @@ const MODE: c_uint = 0o644;
 /// Several times the size of the list.
 const MAP_SIZE: usize = 64 << 20;
 
-/// What the map has room for, for each record of a store that grows: several times what it takes.
+/// Size of the map per record of a growing store: several times what a record takes.
 const MAP_PER_RECORD: u64 = 1_024;
 
 pub(super) fn find() -> Option<Found> {
@@ -84,7 +84,7 @@ impl Library {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: it gives a text for every code.
+        // SAFETY: it returns a text for every code.
         let text = unsafe { CStr::from_ptr((self.mdb_strerror)(code)) };
         Err(text.to_string_lossy().into_owned())
     }
@@ -103,7 +103,7 @@ impl Library {
             transaction: ptr::null_mut(),
             database: 0,
         };
-        // SAFETY: each call has what the ones before have made, and pointers to where results go.
+        // SAFETY: each call gets what the previous ones created, and pointers to where results go.
         unsafe {
             self.check((self.mdb_env_create)(&raw mut opened.environment))?;
             self.check((self.mdb_env_set_mapsize)(opened.environment, map_size))?;
@@ -136,7 +136,7 @@ struct Opened {
 impl Opened {
     fn commit(&mut self) -> Result<(), String> {
         let transaction = std::mem::replace(&mut self.transaction, ptr::null_mut());
-        // SAFETY: the transaction is under way, and is not used behind it.
+        // SAFETY: the transaction is active, and is not used afterwards.
         self.library.check(unsafe { (self.library.mdb_txn_commit)(transaction) })
     }
 
@@ -144,14 +144,14 @@ impl Opened {
         let (mut key, mut of_key) = (value(key), value(of_key));
         let (key, of_key) = (&raw mut key, &raw mut of_key);
         let put = self.library.mdb_put;
-        // SAFETY: the transaction is under way; lengths are those of the slices, which LMDB copies.
+        // SAFETY: the transaction is active; the lengths are those of the slices, which LMDB copies.
         self.library.check(unsafe { put(self.transaction, self.database, key, of_key, 0) })
     }
 
     fn get(&self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         let (mut key, mut found) = (value(key), empty());
         let get = self.library.mdb_get;
-        // SAFETY: as above; what is found stays until the transaction ends.
+        // SAFETY: as above; what is found stays valid until the transaction ends.
         unsafe {
             let code = get(self.transaction, self.database, &raw mut key, &raw mut found);
             self.library.check(code)?;
@@ -160,7 +160,7 @@ impl Opened {
         Ok(())
     }
 
-    /// From a key on, or from the first one.
+    /// Scans from a key on, or from the first one.
     fn scan(
         &self,
         from: Option<&[u8]>,
@@ -169,7 +169,7 @@ impl Opened {
     ) -> Result<(), String> {
         let library = &self.library;
         let mut cursor = ptr::null_mut();
-        // SAFETY: as above; what a cursor gives stays until the transaction ends.
+        // SAFETY: as above; what a cursor returns stays valid until the transaction ends.
         unsafe {
             let code = (library.mdb_cursor_open)(self.transaction, self.database, &raw mut cursor);
             library.check(code)?;
@@ -195,7 +195,7 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: what was made is ended once.
+        // SAFETY: what was created is freed once.
         unsafe {
             if !self.transaction.is_null() {
                 (self.library.mdb_txn_abort)(self.transaction);
@@ -222,7 +222,7 @@ impl Dictionary for Lmdb {
 
     fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
         let mut opened = self.0.open(path, NO_SYNC | WRITE_MAP, MAP_SIZE)?;
-        // SAFETY: the transaction is under way.
+        // SAFETY: the transaction is active.
         self.0.check(unsafe { (self.0.mdb_drop)(opened.transaction, opened.database, 0) })?;
         rows.iter().try_for_each(|(key, value)| opened.put(key, value))?;
         opened.commit()
@@ -246,12 +246,12 @@ impl Dictionary for Lmdb {
     }
 }
 
-/// A store that stays open. The transaction of `opened` is the one that writes, and there while it does.
+/// A store that stays open. The transaction of `opened` is the writing one, and exists only during writes.
 struct Kept {
     opened: Opened,
-    /// One that reads, and is renewed for each read, as the manual recommends.
+    /// A read transaction, which is renewed for each read, as the manual recommends.
     reader: Transaction,
-    /// How often it is synced, and when it was.
+    /// The interval of syncs, and the time of the last one.
     sync: Option<Duration>,
     synced: Instant,
 }
@@ -274,7 +274,7 @@ impl Library {
         let mut opened = self.open(path, NO_SYNC | WRITE_MAP | NO_THREAD_STORAGE, map_size)?;
         opened.commit()?;
         let mut reader = ptr::null_mut();
-        // SAFETY: the environment is open, and a transaction that only reads can be reset.
+        // SAFETY: the environment is open, and a read-only transaction can be reset.
         unsafe {
             self.check((self.mdb_txn_begin)(
                 opened.environment,
@@ -289,10 +289,10 @@ impl Library {
 }
 
 impl Kept {
-    /// Reads by the transaction that does.
+    /// Reads in the read transaction.
     fn read(&mut self, read: impl FnOnce(&Opened) -> Result<(), String>) -> Result<(), String> {
         let library = Arc::clone(&self.opened.library);
-        // SAFETY: the reader was reset, and is again behind it; nobody writes meanwhile, so its place is free.
+        // SAFETY: the reader was reset, and will be again; nobody writes meanwhile, so its place is free.
         unsafe {
             library.check((library.mdb_txn_renew)(self.reader))?;
             self.opened.transaction = self.reader;
@@ -307,7 +307,7 @@ impl Kept {
 impl OpenDictionary for Kept {
     fn put(&mut self, rows: &[(&[u8], &[u8])]) -> Result<(), String> {
         let Opened { library, environment, transaction, .. } = &mut self.opened;
-        // SAFETY: the environment is open, and no transaction of `opened` under way.
+        // SAFETY: the environment is open, and no transaction of `opened` is active.
         let code = unsafe {
             (library.mdb_txn_begin)(*environment, ptr::null_mut(), 0, &raw mut *transaction)
         };
@@ -319,7 +319,7 @@ impl OpenDictionary for Kept {
         if self.sync.is_some_and(|sync| self.synced.elapsed() >= sync) {
             self.synced = Instant::now();
             let Opened { library, environment, .. } = &self.opened;
-            // SAFETY: the environment is open. It is synced although it was opened not to be.
+            // SAFETY: the environment is open. It is synced although it was opened without sync.
             library.check(unsafe { (library.mdb_env_sync)(*environment, 1) })?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Peers that are libraries in C: found at run time, and called in this process.
+//! Peers that are C libraries: found at run time, and called in this process.
 
 mod hiredis;
 mod kyoto;
@@ -19,15 +19,15 @@ use std::{
 
 use super::{dictionary::Dictionary, worker::Worker};
 
-/// A library that was found, with the kinds of files that it has.
+/// A library that was found, and its kinds of files.
 pub(super) struct Found {
-    /// Of its file.
+    /// The name of its file.
     pub(super) name: &'static str,
     pub(super) version: String,
     pub(super) kinds: Vec<Box<dyn Dictionary>>,
 }
 
-/// The names of the libraries, and what looks for each.
+/// Looks for a library.
 pub(super) type Finder = fn() -> Option<Found>;
 
 pub(super) const TINYCDB: Finder = tinycdb::find;
@@ -38,9 +38,9 @@ pub(super) const LMDB: Finder = lmdb::find;
 pub(super) const ROCKSDB: Finder = rocksdb::find;
 pub(super) const SQLITE: Finder = sqlite::find;
 
-/// A library that was found, and connects to a server at a port of this machine.
+/// A client library that was found, and can connect to a port of this machine.
 pub(super) struct FoundClient {
-    /// Of its file.
+    /// The name of its file.
     pub(super) name: &'static str,
     pub(super) version: String,
     pub(super) connect: Connect,
@@ -49,13 +49,13 @@ pub(super) struct FoundClient {
 /// Connects to a port.
 type Connect = Box<dyn Fn(u16) -> Result<Box<dyn Worker>, String>>;
 
-/// What looks for a client.
+/// Looks for a client library.
 pub(super) type ClientFinder = fn() -> Option<FoundClient>;
 
 pub(super) const HIREDIS: ClientFinder = hiredis::find;
 pub(super) const LIBMEMCACHED: ClientFinder = libmemcached::find;
 
-/// Functions of a library, and the library itself, which stays as long as they do.
+/// Functions of a library, and the library itself, which must stay loaded as long as they do.
 macro_rules! functions {
     ($name:ident { $($function:ident: fn($($argument:ty),*) $(-> $result:ty)?;)* }) => {
         #[allow(non_snake_case, reason = "functions have the names that the library gives them")]
@@ -66,11 +66,11 @@ macro_rules! functions {
         }
 
         impl $name {
-            /// The first library of these names that has all functions.
+            /// Loads the first library of these names that has all functions.
             fn load(names: &[&str]) -> Option<Self> {
                 names.iter().find_map(|name| {
-                    // SAFETY: a library of this name runs nothing but its own constructors, as for any program that is linked
-                    // with it; the functions have the types that its header gives them.
+                    // SAFETY: a library of this name runs nothing but its own constructors, as for any program that links to
+                    // it; the functions have the types that its header declares.
                     unsafe {
                         let library = libloading::Library::new(*name).ok()?;
                         Some(Self {
@@ -87,12 +87,12 @@ macro_rules! functions {
 }
 use functions;
 
-/// The text of a variable of a library that points to one.
+/// The text that a variable of a library points to.
 ///
 /// # Safety
 /// The variable has the type `const char *`.
 unsafe fn text_variable(library: &libloading::Library, name: &CStr) -> Option<String> {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees the type.
     unsafe {
         let variable = library.get::<*const *const c_char>(name.to_bytes_with_nul()).ok()?;
         let text = **variable;
@@ -100,27 +100,27 @@ unsafe fn text_variable(library: &libloading::Library, name: &CStr) -> Option<St
     }
 }
 
-/// A path as C has it.
+/// A path as a C string.
 fn c_path(path: &Path) -> Result<CString, String> {
     CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())
 }
 
-/// What a library says it has done.
+/// Turns a library's failure into an error.
 fn check(is_done: bool, what: &str) -> Result<(), String> {
     if is_done { Ok(()) } else { Err(format!("{what} failed")) }
 }
 
-/// The bytes at a place in memory.
+/// The bytes at an address.
 ///
 /// # Safety
-/// There are `len` bytes at `start`, which stay as they are for as long as the result is used.
+/// There are `len` bytes at `start`, which do not change as long as the result is used.
 unsafe fn bytes<'a>(start: *const c_void, len: usize) -> &'a [u8] {
-    // SAFETY: the caller says so.
+    // SAFETY: the caller guarantees it.
     unsafe { std::slice::from_raw_parts(start.cast(), len) }
 }
 
 /// A length as an `int`.
 fn int(bytes: &[u8]) -> i32 {
-    // What a list has is far below.
+    // The records of a list are far shorter.
     i32::try_from(bytes.len()).unwrap_or(i32::MAX)
 }

@@ -1,4 +1,4 @@
-//! QDBM: Depot, its hash, tuned to the number of records, and Villa, its B+ tree.
+//! QDBM: its hash, Depot, tuned to the number of records, and its B+ tree, Villa.
 
 use std::{
     ffi::{c_char, c_int, c_void},
@@ -32,7 +32,7 @@ functions!(Library {
     vlcurvalcache: fn(Database, *mut c_int) -> *const c_char;
 });
 
-// Of depot.h and villa.h, which have the same modes.
+// From depot.h and villa.h, which have the same modes.
 const READER: c_int = 1 << 0;
 const WRITER: c_int = 1 << 1;
 const CREATE: c_int = 1 << 2;
@@ -40,15 +40,15 @@ const TRUNCATE: c_int = 1 << 3;
 const NO_LOCK: c_int = 1 << 4;
 const OVERWRITE: c_int = 0;
 
-/// Twice as many as records.
+/// Twice the number of records.
 const BUCKETS: c_int = 5_000;
 
-/// Of a value, all bytes.
+/// Stands for all bytes of a value.
 const ALL: c_int = -1;
 
 pub(super) fn find() -> Option<Found> {
     let library = Arc::new(Library::load(&["libqdbm.so.14", "/usr/lib/libqdbm.so.14"])?);
-    // SAFETY: the header gives them these types.
+    // SAFETY: the header declares them with these types.
     let (version, compare) = unsafe {
         let version = text_variable(&library.library, c"dpversion");
         (version, **library.library.get::<*const Compare>(b"VL_CMPLEX\0").ok()?)
@@ -64,11 +64,11 @@ struct Depot(Arc<Library>);
 
 struct Villa {
     library: Arc<Library>,
-    /// The order of keys by their bytes.
+    /// Orders keys by their bytes.
     compare: Compare,
 }
 
-/// A database, and what ends it.
+/// A database, and the function that closes it.
 struct Opened {
     database: Database,
     close: unsafe extern "C" fn(Database) -> c_int,
@@ -87,7 +87,7 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: it is open, and is ended once.
+        // SAFETY: it is open, and is closed once.
         unsafe { (self.close)(self.database) };
     }
 }
@@ -95,7 +95,7 @@ impl Drop for Opened {
 impl Depot {
     fn open(&self, path: &Path, mode: c_int) -> Result<Opened, String> {
         let path = c_path(path)?;
-        // SAFETY: the path ends with a zero.
+        // SAFETY: the path is zero-terminated.
         let database = unsafe { (self.0.dpopen)(path.as_ptr(), mode, BUCKETS) };
         Opened::of(database, self.0.dpclose, "dpopen")
     }
@@ -128,7 +128,7 @@ impl Dictionary for Depot {
     fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
         let opened = self.open(path, WRITER | CREATE | TRUNCATE)?;
         for (key, value) in rows {
-            // SAFETY: it is open, and lengths are those of the slices.
+            // SAFETY: the database is open, and the lengths are those of the slices.
             let is_put = unsafe {
                 (self.0.dpput)(
                     opened.database,
@@ -146,7 +146,7 @@ impl Dictionary for Depot {
 
     fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
         let opened = self.open(path, READER | NO_LOCK)?;
-        // SAFETY: it is open; each key is ours until it is freed.
+        // SAFETY: the database is open; each key is ours until it is freed.
         unsafe {
             check((self.0.dpiterinit)(opened.database) != 0, "dpiterinit")?;
             loop {
@@ -172,7 +172,7 @@ impl Dictionary for Depot {
 impl Villa {
     fn open(&self, path: &Path, mode: c_int) -> Result<Opened, String> {
         let path = c_path(path)?;
-        // SAFETY: the path ends with a zero, and the function is the library's own.
+        // SAFETY: the path is zero-terminated, and the function is the library's own.
         let database = unsafe { (self.library.vlopen)(path.as_ptr(), mode, self.compare) };
         Opened::of(database, self.library.vlclose, "vlopen")
     }
@@ -186,7 +186,7 @@ impl Dictionary for Villa {
     fn write(&self, path: &Path, rows: &Rows) -> Result<(), String> {
         let opened = self.open(path, WRITER | CREATE | TRUNCATE)?;
         for (key, value) in rows {
-            // SAFETY: it is open, and lengths are those of the slices.
+            // SAFETY: the database is open, and the lengths are those of the slices.
             let is_put = unsafe {
                 (self.library.vlput)(
                     opened.database,
@@ -204,7 +204,7 @@ impl Dictionary for Villa {
 
     fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
         let opened = self.open(path, READER | NO_LOCK)?;
-        // SAFETY: it is open; what the cursor shows stays until its next step.
+        // SAFETY: the database is open; what the cursor shows stays valid until its next step.
         unsafe {
             let mut is_there = (self.library.vlcurfirst)(opened.database);
             while is_there != 0 {
@@ -222,7 +222,7 @@ impl Dictionary for Villa {
     fn get(&self, path: &Path, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         let opened = self.open(path, READER | NO_LOCK)?;
         let mut len = 0;
-        // SAFETY: it is open; the value stays until the next call.
+        // SAFETY: the database is open; the value stays valid until the next call.
         unsafe {
             let value = (self.library.vlgetcache)(
                 opened.database,

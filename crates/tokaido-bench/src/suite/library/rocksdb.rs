@@ -19,7 +19,7 @@ type Options = *mut c_void;
 type Batch = *mut c_void;
 type Iterator = *mut c_void;
 type Pinned = *mut c_void;
-/// Where the text of an error goes.
+/// Where the text of an error is stored.
 type Error = *mut *mut c_char;
 
 functions!(Library {
@@ -53,7 +53,7 @@ functions!(Library {
     rocksdb_free: fn(*mut c_void);
 });
 
-/// Names of the library, which tells its version only to C++, and the version of each.
+/// Names of the library, and the version of each: it reports its version only to C++.
 const NAMES: [(&str, &str); 2] = [("librocksdb.so.7.8", "7.8"), ("librocksdb.so.9.10", "9.10")];
 
 pub(super) fn find() -> Option<Found> {
@@ -67,14 +67,14 @@ pub(super) fn find() -> Option<Found> {
 struct RocksDb(Arc<Library>);
 
 impl Library {
-    /// What `call` gives, if it leaves no text of an error.
+    /// The result of `call`, unless it leaves an error text.
     fn checked<T>(&self, call: impl FnOnce(Error) -> T) -> Result<T, String> {
         let mut error: *mut c_char = ptr::null_mut();
         let result = call(&raw mut error);
         if error.is_null() {
             return Ok(result);
         }
-        // SAFETY: it is a text that the library has left to the caller, who frees it.
+        // SAFETY: it is a text that belongs to the caller, who frees it.
         unsafe {
             let text = CStr::from_ptr(error).to_string_lossy().into_owned();
             (self.rocksdb_free)(error.cast());
@@ -84,7 +84,7 @@ impl Library {
 
     fn open(self: &Arc<Self>, path: &Path, sync: Option<Duration>) -> Result<Opened, String> {
         let path = c_path(path)?;
-        // SAFETY: the options live while the database is opened, which copies them.
+        // SAFETY: the options exist while the database is opened, which copies them.
         let database = unsafe {
             let options = (self.rocksdb_options_create)();
             (self.rocksdb_options_set_create_if_missing)(options, 1);
@@ -92,7 +92,7 @@ impl Library {
             (self.rocksdb_options_destroy)(options);
             database?
         };
-        // SAFETY: these make values that belong to the caller.
+        // SAFETY: these create values that belong to the caller.
         unsafe {
             let write = (self.rocksdb_writeoptions_create)();
             let is_each = sync.is_some_and(|sync| sync.is_zero());
@@ -116,7 +116,7 @@ struct Opened {
     read: Options,
     write: Options,
     batch: Batch,
-    /// How often its log is synced, and when it was, if not with each write or never.
+    /// The interval of log syncs, and the time of the last one, unless each write is synced, or none.
     sync: Option<Duration>,
     synced: Instant,
 }
@@ -124,7 +124,7 @@ struct Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         let library = &self.library;
-        // SAFETY: what was made is ended once.
+        // SAFETY: what was created is freed once.
         unsafe {
             (library.rocksdb_writebatch_destroy)(self.batch);
             (library.rocksdb_writeoptions_destroy)(self.write);
@@ -137,7 +137,7 @@ impl Drop for Opened {
 impl OpenDictionary for Opened {
     fn put(&mut self, rows: &[(&[u8], &[u8])]) -> Result<(), String> {
         let library = &self.library;
-        // SAFETY: the database and the batch are there; lengths are those of the slices, which the batch copies.
+        // SAFETY: the database and the batch exist; the lengths are those of the slices, which the batch copies.
         unsafe {
             (library.rocksdb_writebatch_clear)(self.batch);
             for (key, value) in rows {
@@ -162,7 +162,7 @@ impl OpenDictionary for Opened {
 
     fn get(&mut self, key: &[u8], visit: &mut dyn FnMut(&[u8])) -> Result<(), String> {
         let library = &self.library;
-        // SAFETY: the database is there; what is found stays until it is destroyed.
+        // SAFETY: the database exists; what is found stays valid until it is destroyed.
         unsafe {
             let (database, read, get) = (self.database, self.read, library.rocksdb_get_pinned);
             let found = library
@@ -185,7 +185,7 @@ impl OpenDictionary for Opened {
         visit: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<(), String> {
         let library = &self.library;
-        // SAFETY: the database is there; what an iterator gives stays until it moves.
+        // SAFETY: the database exists; what an iterator returns stays valid until it moves.
         unsafe {
             let iterator = (library.rocksdb_create_iterator)(self.database, self.read);
             (library.rocksdb_iter_seek)(iterator, from.as_ptr().cast(), from.len());
@@ -210,7 +210,7 @@ impl Dictionary for RocksDb {
         "its defaults"
     }
 
-    /// It makes threads, and several files.
+    /// It creates threads, and several files.
     fn is_opened_often(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! SQLite: a table whose key is its order, all rows in one transaction, no journal and no sync.
+//! SQLite: a table ordered by its key, all rows in one transaction, no journal and no sync.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -29,19 +29,19 @@ functions!(Library {
     sqlite3_column_bytes: fn(Statement, c_int) -> c_int;
 });
 
-// Of sqlite3.h.
+// From sqlite3.h.
 const READ_ONLY: c_int = 1;
 const READ_WRITE: c_int = 2;
 const CREATE: c_int = 4;
 const ROW: c_int = 100;
 const DONE: c_int = 101;
 
-/// For a length: up to the zero.
+/// As a length: up to the terminating zero.
 const TO_ZERO: c_int = -1;
 
 pub(super) fn find() -> Option<Found> {
     let library = Library::load(&["libsqlite3.so.0"])?;
-    // SAFETY: it gives a text that is always there.
+    // SAFETY: it returns a text that is always valid.
     let version = unsafe { CStr::from_ptr((library.sqlite3_libversion)()) };
     let version = version.to_string_lossy().into_owned();
     Some(Found { name: "libsqlite3.so.0", version, kinds: vec![Box::new(library)] })
@@ -54,7 +54,7 @@ struct Opened<'a> {
 
 impl Drop for Opened<'_> {
     fn drop(&mut self) {
-        // SAFETY: it was opened, even if that failed, and is ended once; statements have been finalized.
+        // SAFETY: it was opened, even if that failed, and is closed once; statements have been finalized.
         unsafe { (self.library.sqlite3_close)(self.database) };
     }
 }
@@ -66,7 +66,7 @@ struct Prepared<'a> {
 
 impl Drop for Prepared<'_> {
     fn drop(&mut self) {
-        // SAFETY: it was prepared, and is ended once.
+        // SAFETY: it was prepared, and is finalized once.
         unsafe { (self.library.sqlite3_finalize)(self.statement) };
     }
 }
@@ -75,7 +75,7 @@ impl Library {
     fn open(&self, path: &Path, flags: c_int) -> Result<Opened<'_>, String> {
         let path = c_path(path)?;
         let mut opened = Opened { library: self, database: ptr::null_mut() };
-        // SAFETY: the path ends with a zero.
+        // SAFETY: the path is zero-terminated.
         let code = unsafe {
             (self.sqlite3_open_v2)(path.as_ptr(), &raw mut opened.database, flags, ptr::null())
         };
@@ -86,7 +86,7 @@ impl Library {
 
 impl Opened<'_> {
     fn execute(&self, sql: &CStr) -> Result<(), String> {
-        // SAFETY: it is open, and the text ends with a zero.
+        // SAFETY: the database is open, and the text is zero-terminated.
         let code = unsafe {
             (self.library.sqlite3_exec)(
                 self.database,
@@ -117,9 +117,9 @@ impl Opened<'_> {
 }
 
 impl Prepared<'_> {
-    /// Binds the parameter; the bytes must stay until the statement is reset.
+    /// Binds a parameter; the bytes must stay valid until the statement is reset.
     fn bind(&self, index: c_int, value: &[u8]) -> Result<(), String> {
-        // SAFETY: the statement is prepared, and the caller keeps the bytes, so that no copy is needed: a null function says so.
+        // SAFETY: the statement is prepared, and the caller keeps the bytes, so no copy is needed: a null function says so.
         let code = unsafe {
             (self.library.sqlite3_bind_blob)(
                 self.statement,
@@ -137,9 +137,9 @@ impl Prepared<'_> {
         unsafe { (self.library.sqlite3_step)(self.statement) }
     }
 
-    /// A column of the row under the statement.
+    /// A column of the statement's current row.
     fn column(&self, index: c_int) -> &[u8] {
-        // SAFETY: the statement stands on a row, whose bytes stay until the next step.
+        // SAFETY: the statement is on a row, whose bytes stay valid until the next step.
         unsafe {
             let start = (self.library.sqlite3_column_blob)(self.statement, index);
             let len = (self.library.sqlite3_column_bytes)(self.statement, index);

@@ -13,7 +13,7 @@ use crate::suite::{
     dictionary::{Dictionary, NOT_THERE},
 };
 
-/// `struct cdb` of its header, version 0.78.
+/// `struct cdb` from the header of version 0.78.
 #[repr(C)]
 struct Cdb {
     fd: c_int,
@@ -41,12 +41,12 @@ functions!(Library {
     cdb_make_finish: fn(*mut Make) -> c_int;
 });
 
-/// Where records begin: behind the table of tables.
+/// The offset of the first record: after the table of tables.
 const FIRST: c_uint = 2048;
 
 pub(super) fn find() -> Option<Found> {
     let library = Library::load(&["libcdb.so.1"])?;
-    // It does not tell its version.
+    // It does not report its version.
     Some(Found {
         name: "libcdb.so.1",
         version: "unknown".to_owned(),
@@ -56,9 +56,9 @@ pub(super) fn find() -> Option<Found> {
 
 impl Library {
     fn open(&self, file: &File) -> Result<Opened<'_>, String> {
-        // SAFETY: a zeroed structure is what `cdb_init` is given in C.
+        // SAFETY: a zeroed structure is what `cdb_init` gets in C.
         let mut cdb: Cdb = unsafe { std::mem::zeroed() };
-        // SAFETY: `file` is open, and the structure is as the header has it.
+        // SAFETY: `file` is open, and the structure is as in the header.
         let code = unsafe { (self.cdb_init)(&raw mut cdb, file.as_raw_fd()) };
         check(code == 0, "cdb_init")?;
         Ok(Opened { library: self, cdb })
@@ -72,7 +72,7 @@ struct Opened<'a> {
 
 impl Opened<'_> {
     fn bytes(&self, len: c_uint, at: c_uint) -> Result<&[u8], String> {
-        // SAFETY: the file is mapped until it is closed, and `cdb_get` checks the place.
+        // SAFETY: the file is mapped until it is closed, and `cdb_get` checks the position.
         unsafe {
             let start = (self.library.cdb_get)(&raw const self.cdb, len, at);
             check(!start.is_null(), "cdb_get")?;
@@ -83,7 +83,7 @@ impl Opened<'_> {
 
 impl Drop for Opened<'_> {
     fn drop(&mut self) {
-        // SAFETY: it was opened, and is used no more.
+        // SAFETY: it was opened, and is not used any more.
         unsafe { (self.library.cdb_free)(&raw mut self.cdb) };
     }
 }

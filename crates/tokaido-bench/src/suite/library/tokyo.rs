@@ -45,25 +45,25 @@ functions!(Library {
     tcbdbcurval3: fn(Cursor, *mut c_int) -> *const c_void;
 });
 
-// Of tchdb.h and tcbdb.h, which have the same modes.
+// From tchdb.h and tcbdb.h, which have the same modes.
 const READER: c_int = 1 << 0;
 const WRITER: c_int = 1 << 1;
 const CREATE: c_int = 1 << 2;
 const TRUNCATE: c_int = 1 << 3;
 const NO_LOCK: c_int = 1 << 4;
 
-/// Buckets for a record, as its manual recommends.
+/// Buckets per record, as its manual recommends.
 const BUCKETS_PER_RECORD: i64 = 2;
 
 /// Buckets for the list.
 const BUCKETS: i64 = 5_000;
 
-/// For a setting: that of the library.
+/// As a setting: the library's default.
 const UNCHANGED: i8 = -1;
 
 pub(super) fn find() -> Option<Found> {
     let library = Arc::new(Library::load(&["libtokyocabinet.so.9"])?);
-    // SAFETY: the header gives it this type.
+    // SAFETY: the header declares it with this type.
     let version = unsafe { text_variable(&library.library, c"tcversion") };
     Some(Found {
         name: "libtokyocabinet.so.9",
@@ -76,7 +76,7 @@ struct Hash(Arc<Library>);
 
 struct Tree(Arc<Library>);
 
-/// A database, and what ends it.
+/// A database, and the functions that close and free it.
 struct Opened {
     database: Database,
     close: unsafe extern "C" fn(Database) -> bool,
@@ -85,7 +85,7 @@ struct Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: the database is ended once; to close one that was not opened does nothing.
+        // SAFETY: the database is freed once; closing one that was not opened does nothing.
         unsafe {
             (self.close)(self.database);
             (self.delete)(self.database);
@@ -96,7 +96,7 @@ impl Drop for Opened {
 impl Hash {
     fn open(&self, path: &Path, mode: c_int, buckets: i64) -> Result<Opened, String> {
         let (library, path) = (&self.0, c_path(path)?);
-        // SAFETY: a database is made, tuned before it is opened, and opened at a path that ends with a zero.
+        // SAFETY: a database is created, tuned before it is opened, and opened at a zero-terminated path.
         unsafe {
             let database = (library.tchdbnew)();
             let opened = Opened { database, close: library.tchdbclose, delete: library.tchdbdel };
@@ -120,7 +120,7 @@ impl Dictionary for Hash {
     fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
         let library = &self.0;
         let opened = self.open(path, READER | NO_LOCK, BUCKETS)?;
-        // SAFETY: it is open; the texts are made and deleted here, and hold what they say until the next step.
+        // SAFETY: it is open; the texts are created and deleted here, and hold the record until the next step.
         unsafe {
             check((library.tchdbiterinit)(opened.database), "tchdbiterinit")?;
             let (key, value) = ((library.tcxstrnew)(), (library.tcxstrnew)());
@@ -158,13 +158,13 @@ impl Dictionary for Hash {
     }
 }
 
-/// One of the functions that put a record.
+/// A function that puts a record.
 type Put = unsafe extern "C" fn(Database, *const c_void, c_int, *const c_void, c_int) -> bool;
 
 /// Puts a record into a database of the function's kind.
 fn put(function: Put, opened: &Opened, key: &[u8], value: &[u8]) -> Result<(), String> {
     let (start, of_value) = (key.as_ptr().cast(), value.as_ptr().cast());
-    // SAFETY: it is open, and lengths are those of the slices.
+    // SAFETY: the database is open, and the lengths are those of the slices.
     let is_put = unsafe { function(opened.database, start, int(key), of_value, int(value)) };
     check(is_put, "to put a record")
 }
@@ -176,7 +176,7 @@ fn get_of_hash(
     visit: &mut dyn FnMut(&[u8]),
 ) -> Result<(), String> {
     let mut len = 0;
-    // SAFETY: it is open; the value is ours until it is freed, and was made by malloc.
+    // SAFETY: the database is open; the value is ours until it is freed, and was allocated by malloc.
     unsafe {
         let value =
             (library.tchdbget)(opened.database, key.as_ptr().cast(), int(key), &raw mut len);
@@ -194,7 +194,7 @@ fn get_of_tree(
     visit: &mut dyn FnMut(&[u8]),
 ) -> Result<(), String> {
     let mut len = 0;
-    // SAFETY: it is open; the value stays until the next call.
+    // SAFETY: the database is open; the value stays valid until the next call.
     unsafe {
         let value =
             (library.tcbdbget3)(opened.database, key.as_ptr().cast(), int(key), &raw mut len);
@@ -204,7 +204,7 @@ fn get_of_tree(
     Ok(())
 }
 
-/// One of the two above.
+/// One of the two functions above.
 type Get = fn(&Library, &Opened, &[u8], &mut dyn FnMut(&[u8])) -> Result<(), String>;
 
 /// A file that stays open.
@@ -228,7 +228,7 @@ impl OpenDictionary for Kept {
 impl Tree {
     fn open(&self, path: &Path, mode: c_int) -> Result<Opened, String> {
         let (library, path) = (&self.0, c_path(path)?);
-        // SAFETY: a database is made, and opened at a path that ends with a zero.
+        // SAFETY: a database is created, and opened at a zero-terminated path.
         unsafe {
             let database = (library.tcbdbnew)();
             let opened = Opened { database, close: library.tcbdbclose, delete: library.tcbdbdel };
@@ -251,7 +251,7 @@ impl Dictionary for Tree {
     fn read_all(&self, path: &Path, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), String> {
         let library = &self.0;
         let opened = self.open(path, READER | NO_LOCK)?;
-        // SAFETY: it is open; what a cursor gives stays until its next step.
+        // SAFETY: the database is open; what a cursor returns stays valid until its next step.
         unsafe {
             let cursor = (library.tcbdbcurnew)(opened.database);
             let mut is_there = (library.tcbdbcurfirst)(cursor);

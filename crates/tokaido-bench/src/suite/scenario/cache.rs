@@ -1,4 +1,4 @@
-//! Caches of a bounded size: how many accesses miss, and the memory of a record.
+//! Caches of a limited size: how many accesses miss, and the memory per record.
 
 use super::{
     super::{
@@ -24,22 +24,22 @@ const NOTE_MEMORY: &str = "What the process holds for itself, more with so many 
 const NOTE_MISSES: &str = "A client gets a key, and sets what it does not find: a record of 16 and 64 bytes. All servers have the same number of bytes, so \
                            that one which holds more records in them misses less. The figure is what was missed of 100 accesses in the second half of them.";
 
-/// Bytes that a record takes in a cache, roughly: what traces are made for.
+/// Approximate size of a record in a cache, for which traces are made.
 const RECORD_LEN: u64 = 150;
 
-/// Keys of a trace for each record that there is room for, unless it says otherwise.
+/// Keys of a trace per record that fits, unless the trace says otherwise.
 const KEYS_PER_RECORD: u64 = 10;
 
-/// Keys that are asked for at once.
+/// Number of keys requested at once.
 const BATCH: usize = 16;
 
-/// A server, and the protocol that it is asked by.
+/// A server, and the protocol to use with it.
 type Asked = (Started, Protocol);
 
-/// Which keys come one after the other.
+/// A sequence of keys.
 struct Trace {
     name: &'static str,
-    /// The next one, of a cache with room for so many records.
+    /// Makes a generator of keys, for a cache with room for that many records.
     make: fn(u64) -> Box<dyn FnMut() -> u64>,
 }
 
@@ -56,7 +56,7 @@ fn zipf(room: u64, exponent: f64) -> Box<dyn FnMut() -> u64> {
     Box::new(move || scatter(zipf.draw(&mut random)) % keys)
 }
 
-/// After as many draws as there is room for, half as many keys that come once.
+/// After as many draws as there is room for, half as many keys that occur only once.
 fn with_scans(room: u64) -> Box<dyn FnMut() -> u64> {
     let mut draw = zipf(room, 1.0);
     let (mut place, mut next) = (0, room * KEYS_PER_RECORD);
@@ -96,7 +96,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     Ok(())
 }
 
-/// Servers that hold so much.
+/// Servers with this much memory for records.
 fn bounded(context: &Context<'_>, mib: u64) -> Result<Vec<Asked>, SuiteError> {
     let mut asked = vec![(servers::tokaido_cache_of(context, mib)?, Protocol::Memcached)];
     let memcached = servers::memcached_of(context, mib)?;

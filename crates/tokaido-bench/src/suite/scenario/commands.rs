@@ -1,4 +1,4 @@
-//! Commands of Redis on lists, sets, hashes, sorted sets, streams and scripts, beside Redis.
+//! Redis commands on lists, sets, hashes, sorted sets, streams and scripts, beside Redis.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ const NOTE: &str = "50 connections, a pipeline of 16, one thread of the generato
 const NOTE_DELETE: &str =
     "From the sending of DEL to its answer, of a sorted set that has so many members.";
 
-/// Requests under way on each connection.
+/// Requests in flight on each connection.
 const PIPELINE: usize = 16;
 
 /// The same while a server is filled.
@@ -33,10 +33,10 @@ const FILL_PIPELINE: usize = 100;
 /// A sample ends with its requests, or after this time.
 const TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Durabilities that are measured.
+/// The durabilities to measure.
 const DURABILITIES: [Durability; 2] = [Durability::Interval, Durability::Always];
 
-/// A command, and one that fills the server before, with every key once.
+/// A command, and one that fills the server first, with every key once.
 struct Measured {
     name: &'static str,
     command: &'static str,
@@ -56,7 +56,7 @@ const ADD: &str = "SADD set {key}";
 const SET_FIELD: &str = "HSET hash {key} {value}";
 const SCORE: &str = "ZADD sorted {random} {key}";
 
-/// The name of [`SCRIPT`] is the SHA-1 of its text.
+/// [`SCRIPT`] is called by its name, which is the SHA-1 of its text.
 const SCRIPT: &str = "redis.call('set', KEYS[1], ARGV[1]) redis.call('get', KEYS[1]) return \
                       redis.call('incr', KEYS[2])";
 const CALL: &str = "EVALSHA 990d59787a247bce49201f39cad483e4870594ba 2 {key} n:{key} {value}";
@@ -109,7 +109,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     Ok(())
 }
 
-/// Elements that a server has, and requests of a sample.
+/// Number of elements in a server, and of requests in a sample.
 fn elements(scale: Scale) -> u64 {
     scale.pick(10_000, load::KEYS, load::KEYS)
 }
@@ -126,7 +126,7 @@ fn load(context: &Context<'_>, port: u16, command: &str) -> Load {
     }
 }
 
-/// Empties the server, and sends a command with each of so many keys.
+/// Empties the server, and sends a command with each of `keys` keys.
 fn fill(context: &Context<'_>, port: u16, command: &str, keys: u64) -> Result<(), SuiteError> {
     let load = load(context, port, command);
     let load = Load {
@@ -164,7 +164,7 @@ fn entrant<'a>(
     Entrant { name: started.name.clone(), take }
 }
 
-/// The time that it takes to delete a sorted set.
+/// The time it takes to delete a sorted set.
 fn deletion<'a>(context: &'a Context<'_>, started: &Started, members: u64) -> Entrant<'a> {
     let take = started.port().map(|port| {
         let take = move || {

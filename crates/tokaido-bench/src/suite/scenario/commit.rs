@@ -1,4 +1,4 @@
-//! Commits in process that are on the disk before they end.
+//! Commits in process that are on disk before they return.
 
 use std::{
     path::PathBuf,
@@ -22,10 +22,10 @@ const NAME: &str = "commit";
 const NOTE: &str = "One thread puts a record of 16 and 64 bytes, and commits; when that has returned, it is on the disk. LMDB has a writable map, \
                     and is synced behind each commit.";
 
-/// Whose files are measured beside our store.
+/// The library whose files are compared with our store.
 const LIBRARY: &str = "lmdb";
 
-/// How many records the stores are tuned to.
+/// The number of records that the stores are tuned to.
 const RECORDS: u64 = 1_000_000;
 
 /// Each commit is synced.
@@ -54,7 +54,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     contest(context, &title, context.scale().rounds(), entrants.collect(), items)
 }
 
-/// Commits for the time of a sample; the file is opened for the first one.
+/// Commits for the duration of a sample; the first sample opens the file.
 fn take_of<'a>(context: &'a Context<'_>, kind: &'a dyn Dictionary, path: PathBuf) -> Take<'a> {
     let mut open: Option<Box<dyn OpenDictionary>> = None;
     let mut number = 0;

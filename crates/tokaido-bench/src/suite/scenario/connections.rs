@@ -1,4 +1,4 @@
-//! Connections that do nothing: the memory that a server has for each, and what they take from those that work.
+//! Idle connections: the server's memory for each, and how they affect the active ones.
 
 use std::{thread, time::Duration};
 
@@ -24,13 +24,13 @@ const NOTE_MEMORY: &str = "What the process holds for itself, more with so many 
 const NOTE_CROWD: &str = "50 connections that work, with a pipeline of 16, beside so many that have set and got a record, and wait; and the same \
                           without those. Every server has one thread that serves clients.";
 
-/// How long connections wait before the memory counts: longer than any server of ours keeps a buffer for one.
+/// How long connections are idle before the memory is measured: longer than our servers keep a buffer for one.
 const REST: Duration = Duration::from_millis(700);
 
-/// Requests under way on each connection that works.
+/// Requests in flight on each active connection.
 const PIPELINE: usize = 16;
 
-/// A server, and the protocol that it is asked by.
+/// A server, and the protocol to use with it.
 type Asked = (Started, Protocol);
 
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
@@ -89,14 +89,14 @@ fn memory(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError
     let entrants = entrants.collect();
     let name = format!("memory of a connection, of {count} that wait");
     let title = Title { scenario: NAME, name: &name, unit: Unit::Bytes, note: NOTE_MEMORY };
-    // What was given back by connections that were closed says nothing of new ones.
+    // Only one round: memory freed by closed connections says nothing about new ones.
     contest(context, &title, Rounds::only(1), entrants, items)
 }
 
 fn crowd(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
     let count = context.scale().pick(500, 5_000, 5_000);
     let mut started = Vec::new();
-    // With a crowd, and without.
+    // With idle connections, and without.
     let settings = [format!("{count} wait beside"), "none wait".to_owned()];
     for (place, settings) in settings.iter().enumerate() {
         let mut ours = servers::tokaido_of(context, Durability::None)?;

@@ -1,4 +1,4 @@
-//! A list of companies in files of keys and values: written, read, opened for one record; and the same over the network.
+//! A list of companies in key-value files: written, read, opened for one record; and the same over the network.
 
 use std::{
     fs,
@@ -34,7 +34,7 @@ const NOTE_SIZE: &str = "What the files take on the disk, in whole blocks.";
 const NOTE_NETWORK: &str =
     "One connection to a server, which asks for all keys of the list again and again.";
 
-/// Rows between one that is looked up and the next.
+/// Distance between the rows that are looked up.
 const STEP: usize = 7_919;
 
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
@@ -47,7 +47,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     over_the_network(context, &rows, directory.path(), items)
 }
 
-/// A kind of file, and where its own is.
+/// A kind of file, and the path of its file.
 struct Subject<'a> {
     name: Name,
     kind: Result<&'a dyn Dictionary, Problem>,
@@ -59,7 +59,7 @@ impl Subject<'_> {
         self.directory.join("list")
     }
 
-    /// A sample: the time of a turn.
+    /// A sample: the time of one turn.
     fn entrant<'b>(
         &'b self,
         turns: usize,
@@ -117,7 +117,7 @@ fn in_process(
     contest(context, &title, Rounds::only(1), sizes.collect(), items)
 }
 
-/// The kinds of files of each library that takes part; none of one that is missing.
+/// The kinds of files of each library that takes part; none for a missing one.
 type Libraries = Vec<(&'static str, Result<Kinds, Problem>)>;
 
 fn libraries(context: &Context<'_>) -> Libraries {
@@ -164,7 +164,7 @@ fn subjects<'a>(
     Ok(subjects)
 }
 
-/// Something that depends on all lengths and on a byte of each value.
+/// A digest of all lengths and one byte of each value.
 fn digest(key: &[u8], value: &[u8]) -> u64 {
     (key.len() + value.len()) as u64 + u64::from(value.first().copied().unwrap_or(0))
 }
@@ -204,7 +204,7 @@ fn over_the_network(
     ];
     let redis = servers::redis(context, "redis", Durability::None)?;
     asked.extend(redis.map(|started| (started, Protocol::Resp2)));
-    // Beside ours with a cache, which is the second row.
+    // Compared with our cache, which is the second row.
     let memcached = servers::memcached(context)?;
     asked.extend(memcached.map(|started| (started.beside(1), Protocol::Memcached)));
     for operation in [Operation::Set, Operation::Get] {

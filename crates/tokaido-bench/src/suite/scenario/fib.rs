@@ -1,4 +1,4 @@
-//! fib(n) by recursion, in servers and in plain interpreters: the work, and what stands around it.
+//! fib(n) by recursion, in servers and in plain interpreters: the work, and the overhead.
 
 use std::{
     cell::RefCell,
@@ -29,10 +29,10 @@ const NOTE_AROUND: &str = "The time that a user waits, less the work: the start 
                            Both are of the same runs as the work. \
                            The clock of a server counts all its threads, so what is left may be nothing.";
 
-/// Runs the function once, and gives what was printed or answered.
+/// Runs the function once, and returns what was printed or answered.
 type Ask = Box<dyn Fn() -> Result<String, SuiteError>>;
 
-/// One that takes part: its name, how it is asked, and the server that must run meanwhile.
+/// A participant: its name, how to ask it, and the server that must run meanwhile.
 struct Way {
     name: Name,
     ask: Result<Ask, Problem>,
@@ -86,12 +86,12 @@ fn entrant<'a>(way: &'a Way, n: u64, around: &'a RefCell<Vec<f64>>) -> Entrant<'
     Entrant { name: way.name.clone(), take }
 }
 
-/// What is to come out.
+/// The expected result.
 fn fib(n: u64) -> u64 {
     (0..n).fold((0, 1), |(a, b), _| (b, a + b)).0
 }
 
-/// Two numbers, with other things around them.
+/// Extracts two numbers from other text.
 fn result_and_seconds(answer: &str) -> Result<(u64, f64), SuiteError> {
     let is_of_number = |letter: char| letter.is_ascii_digit() || ".-e".contains(letter);
     let words = answer.split(|letter: char| !is_of_number(letter));
@@ -102,7 +102,7 @@ fn result_and_seconds(answer: &str) -> Result<(u64, f64), SuiteError> {
     }
 }
 
-/// The places of ours among the rows.
+/// The indexes of our rows.
 const HANDLER: usize = 1;
 const RUN_LUA: usize = 2;
 const RUN_RUBY: usize = 3;
@@ -152,7 +152,7 @@ fn of_server(started: Started, ask: impl Fn(u16) -> Result<String, SuiteError> +
     Way { name, ask, _server: Some(started) }
 }
 
-/// Runs a program, the first of `arguments`, with `n` behind the others.
+/// Runs a program, the first of `arguments`, with `n` after the others.
 fn of_program(name: Name, arguments: Vec<PathBuf>, n: u64) -> Way {
     let ask = move || {
         let (program, arguments) = arguments.split_first().expect("there is a program");

@@ -1,4 +1,4 @@
-//! Handlers and procedures of other systems' dialects: shared dictionaries, Ruby, bodies that are sent back.
+//! Handlers and procedures in other systems' dialects: shared dictionaries, Ruby, echoed bodies.
 
 use super::{
     super::{
@@ -25,10 +25,10 @@ const NOTE_HELLO: &str = "100 connections that are kept, one thread of the gener
 
 const NOTE_ECHO: &str = "A body is read and sent back by ngx.print; connections are kept, and every server has one worker.";
 
-/// Turns of a loop over a shared dictionary.
+/// Iterations of a loop over a shared dictionary.
 const SHARED_TURNS: f64 = 1e6;
 
-/// The same as the procedures of Ruby and of Lua.
+/// The same as the Ruby and Lua procedures.
 const EVAL_GETS: &str = "redis.call('set', 'a', string.rep('x', 64)) \
                          local function now() local time = redis.call('TIME') return time[1] + time[2] / 1000000 end \
                          local start = now() for _ = 1, tonumber(ARGV[1]) do redis.call('get', 'a') end \
@@ -45,7 +45,7 @@ fn ours(context: &Context<'_>, settings: &str) -> Result<Started, SuiteError> {
     servers::tokaido(context, Cores::All, 1, settings, &["--sync", "os"])
 }
 
-/// Both answer by handlers of ngx.
+/// Both answer with ngx handlers.
 fn ours_and_nginx(context: &Context<'_>, settings: &str) -> Result<Vec<Started>, SuiteError> {
     let mut started = vec![ours(context, settings)?];
     started.extend(servers::nginx(context, Cores::All, 1, Name::peer("nginx", settings))?);

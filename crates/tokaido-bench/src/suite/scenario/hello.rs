@@ -1,4 +1,4 @@
-//! Hello world over HTTP, by 100 connections.
+//! Hello world over HTTP, with 100 connections.
 
 use std::{slice, time::Duration};
 
@@ -23,21 +23,21 @@ const NAME: &str = "hello";
 
 const CONNECTIONS: usize = 100;
 
-/// Requests of a sample at most, as the articles had them.
+/// Maximum number of requests of a sample, as in the articles.
 const REQUESTS: u64 = 100_000;
 
 const NOTE: &str = "100 connections, one thread of the generator, which asks for a text of 13 bytes. On one core, every server is bound \
                     to the last core of the machine; on all of them it has as many workers as there are cores, and shares them with the \
                     generator.";
 
-/// Where nginx makes a virtual machine for each request.
+/// The path for which nginx creates a virtual machine per request.
 const ANEW: &str = "/bench/ngx/hello_anew";
 
-/// A sample of a server that makes a virtual machine for each request takes so long at least: such a request takes
-/// milliseconds, and 100 of them are under way.
+/// The minimum duration of a sample if the server creates a virtual machine per request: such a
+/// request takes milliseconds, and 100 of them are in flight.
 const TIME_MIN: Duration = Duration::from_millis(600);
 
-/// A server, and the path that it is asked for.
+/// A server, and the path to request.
 pub(super) type Asked = (Started, &'static str);
 
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
@@ -66,7 +66,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     Ok(())
 }
 
-/// The places of our handlers of these dialects.
+/// The indexes of our handlers of these dialects.
 const NGX: usize = 1;
 const MOD_LUA: usize = 2;
 
@@ -102,14 +102,14 @@ fn start(context: &Context<'_>, cores: Cores, workers: usize) -> Result<Vec<Aske
     Ok(asked)
 }
 
-/// Waits until each answers: a server may listen some time before it does.
+/// Waits until each one answers: a server may listen some time before it does.
 pub(super) fn answer(asked: &mut [Asked]) -> Result<(), SuiteError> {
     asked.iter_mut().try_for_each(|(started, path)| {
         load::prepare(slice::from_mut(started), |_, port| request::http(port, path).map(drop))
     })
 }
 
-/// By 100 connections, which are kept, or of which each serves one request.
+/// With 100 connections, which are kept, or serve one request each.
 pub(super) fn entrant<'a>(
     context: &'a Context<'_>,
     (started, path): &Asked,

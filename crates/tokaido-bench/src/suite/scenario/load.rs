@@ -1,4 +1,4 @@
-//! Loads by the generator, as samples of a contest.
+//! Loads from the generator, as samples of a contest.
 
 use std::{cell::RefCell, sync::atomic::AtomicBool, time::Duration};
 
@@ -17,23 +17,23 @@ use crate::{
     },
 };
 
-/// What is sent before anything counts: every connection has been used once.
+/// How long a load runs before anything counts, so that every connection has been used once.
 const WARM_UP: Duration = Duration::from_millis(20);
 
-/// A load that had no answer in its time is sent for so many times as long, up to this.
+/// If a load gets no answer in its time, it is repeated with a time this many times as long, up to this limit.
 const LONGER: u32 = 4;
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
-/// Keys that servers hold before they are asked.
+/// Number of keys that servers hold before the load.
 pub(super) const KEYS: u64 = 100_000;
 
-/// Where a record of ours is over HTTP.
+/// The path of one of our records over HTTP.
 const PATH: &str = "/v1/db/main/{key}";
 
-/// Bytes of a value.
+/// Length of a value in bytes.
 const VALUE_LEN: &str = "64";
 
-/// A load on a server of this machine: 50 connections, a closed loop, random ones of [`KEYS`] keys, one thread.
+/// A load on a server of this machine: 50 connections, a closed loop, random keys out of [`KEYS`], one thread.
 pub(super) fn load(context: &Context<'_>, port: u16, protocol: Protocol, mix: &Mix) -> Load {
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
     let name = address.to_string();
@@ -65,7 +65,7 @@ pub(super) fn load(context: &Context<'_>, port: u16, protocol: Protocol, mix: &M
 
 /// Sets every key once.
 pub(super) fn fill(context: &Context<'_>, load: &Load) -> Result<(), SuiteError> {
-    /// Requests under way meanwhile, on each connection.
+    /// Requests in flight meanwhile, on each connection.
     const PIPELINE: usize = 100;
     let load = Load { pipeline: PIPELINE, ..load.filling()? };
     let outcome = net::run(&load, context.stop, &mut |_| {})?;
@@ -80,7 +80,7 @@ fn refused(outcome: &Outcome) -> Result<(), SuiteError> {
     }
 }
 
-/// Sends a load, and gives what came of it. Where nothing is answered in its time, it is sent again for longer.
+/// Runs a load, and returns the results. If nothing is answered in its time, it is repeated for longer.
 pub(super) fn send(load: &Load, stop: &AtomicBool) -> Result<(Outcome, Sample), SuiteError> {
     let outcome = net::run(load, stop, &mut |_| {})?;
     refused(&outcome)?;
@@ -111,7 +111,7 @@ fn split(client: &Usage, server: &Usage) -> Split {
     }
 }
 
-/// Bytes that the server of a port holds for itself.
+/// Memory of the server at a port, in bytes.
 pub(super) fn memory(port: u16) -> Result<u64, SuiteError> {
     let processes = net::of_port(port);
     let memory: Option<u64> = processes.iter().map(|process| machine::memory(*process)).sum();
@@ -119,7 +119,7 @@ pub(super) fn memory(port: u16) -> Result<u64, SuiteError> {
     memory.filter(|_| !processes.is_empty()).ok_or_else(unknown)
 }
 
-/// Requests a second of a started server.
+/// Requests per second of a started server.
 pub(super) fn rate<'a>(
     context: &'a Context<'_>,
     started: &Started,
@@ -133,7 +133,7 @@ pub(super) fn rate<'a>(
     Entrant { name: started.name.clone(), take }
 }
 
-/// The time within which 99 of 100 requests are answered, at a rate; all times are added to `latency`.
+/// The time within which 99 of 100 requests are answered, at a given rate; all times are added to `latency`.
 pub(super) fn latency<'a>(
     context: &'a Context<'_>,
     started: &Started,

@@ -1,4 +1,4 @@
-//! What is measured: each scenario starts its peers, measures in turn, and gives items.
+//! The scenarios: each starts its peers, measures in turn, and returns items.
 
 mod cache;
 mod commands;
@@ -35,16 +35,16 @@ use crate::machine::Machine;
 pub struct Scenario {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// What it is, in one line.
     pub what: &'static str,
     /// Whether it is run only when it is named.
     pub is_extra: bool,
-    /// About how many seconds it takes on two cores, at each scale.
+    /// Approximate duration in seconds on two cores, at each scale.
     seconds: [u64; 3],
     measure: fn(&Context<'_>, &mut Vec<Item>) -> Result<(), SuiteError>,
 }
 
-/// All of them, in the order in which they are run: first those that are run when none is named.
+/// All scenarios, in the order in which they run; first come those that run when none is named.
 pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "fib",
@@ -147,7 +147,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 impl Scenario {
-    /// About how long it takes on two cores.
+    /// Approximate duration on two cores.
     #[must_use]
     pub fn time(&self, scale: Scale) -> Duration {
         let [quick, default, long] = self.seconds;
@@ -155,8 +155,8 @@ impl Scenario {
     }
 }
 
-/// Runs these scenarios. `progress` is told what is measured now, and about how much time is left; a raised `stop` ends it, and
-/// what is done until then is kept.
+/// Runs these scenarios. `progress` is called with what is measured now, and roughly how much time
+/// is left. Setting `stop` ends the run; what was done until then is kept.
 #[must_use]
 pub fn run(
     scenarios: &[&Scenario],

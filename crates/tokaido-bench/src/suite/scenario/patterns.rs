@@ -1,4 +1,4 @@
-//! Loop patterns over a dictionary, by the Lua of each server: how fast a procedure reaches records.
+//! Loop patterns over a dictionary, in the Lua of each server: how fast a procedure accesses records.
 
 use std::{
     cell::RefCell,
@@ -40,10 +40,10 @@ const PATTERNS: [(&str, &str); 6] = [
     ("wicked4", "wicked x4: the same, four times as many"),
 ];
 
-/// Runs a pattern with so many keys in an empty dictionary; gives its sum and the seconds that it took.
+/// Runs a pattern with this many keys in an empty dictionary; returns its sum and its seconds.
 type Run<'a> = Box<dyn Fn(&str, u64) -> Result<(f64, f64), SuiteError> + 'a>;
 
-/// One that takes part, and the server that must run meanwhile.
+/// A participant, and the server that must run meanwhile.
 struct Way<'a> {
     name: Name,
     run: Result<Run<'a>, Problem>,
@@ -60,7 +60,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
     ways.extend(tables(context, &table));
     ways.extend(kyoto_cabinet(context, directory.path())?);
     for (pattern, what) in PATTERNS {
-        // The sum that the first one came to.
+        // The sum that the first one computed.
         let agreed = RefCell::new(None);
         let entrants = ways.iter().map(|way| entrant(way, pattern, keys, &agreed)).collect();
         let name = format!("{what}; {keys} keys");
@@ -101,12 +101,12 @@ fn timed(
     Ok((last_number("a pattern", &answer)?, began.elapsed().as_secs_f64()))
 }
 
-/// The places of ours among the rows.
+/// The indexes of our rows.
 const EVAL: usize = 1;
 const KYOTO_TYCOON: usize = 2;
 const TABLE: usize = 3;
 
-/// Settings of those that have no dictionary but a table.
+/// Settings of those that have only a table in place of a dictionary.
 const OF_TABLE: &str = "a table of Lua, no store";
 
 fn ours<'a>(context: &'a Context<'_>, table: &Path) -> Result<Vec<Way<'a>>, SuiteError> {
@@ -161,7 +161,7 @@ fn in_servers<'a>(context: &Context<'_>) -> Result<Vec<Way<'a>>, SuiteError> {
     Ok(ways)
 }
 
-/// Asks a server that speaks the protocol of Kyoto Tycoon, and has our script.
+/// Calls a server that speaks the Kyoto Tycoon protocol and runs our script.
 fn kyoto_tycoon(address: &str, pattern: &str, keys: u64) -> Result<(f64, f64), SuiteError> {
     let call = format!("name\tpatterns\n_pattern\t{pattern}\n_keys\t{keys}\n");
     timed(
@@ -204,7 +204,7 @@ fn tarantool<'a>(
         write(directory, "patterns_tarantool.lua", &scripts::patterns_program("tarantool"))?;
     let run = of_program(move || {
         let mut command = Command::new(&presence.path);
-        // It leaves a file where it runs.
+        // It leaves a file in its working directory.
         command.arg(&script).current_dir(directory);
         command
     });

@@ -1,4 +1,4 @@
-//! The time of a search by `ngx.re.find`, measured well, and by the ways that mislead.
+//! The time of a search with `ngx.re.find`, measured properly and in misleading ways.
 
 use super::{
     super::{
@@ -21,7 +21,7 @@ const NOTE: &str = "ngx.re.find(\"hello, world.\", [[\\w+\\.]], …) in a loop t
 const NOTE_NAIVE: &str = "The same search, once, between two looks at ngx.now, whose grain is a millisecond: what one gets by the obvious \
                           way is the grain of the clock or nothing, and not the time of a search.";
 
-/// What is measured: its name, the way that the handler knows it by, and how many turns the loop has at each scale.
+/// What is measured: its name, the handler's name for it, and the number of loop iterations at each scale.
 struct Measured {
     name: &'static str,
     way: &'static str,

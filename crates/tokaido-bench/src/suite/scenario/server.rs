@@ -1,4 +1,4 @@
-//! GET and SET at 50 connections, by pipeline and by durability, and latency at a rate.
+//! GET and SET over 50 connections, by pipeline and durability, and latency at a rate.
 
 use std::cell::RefCell;
 
@@ -28,14 +28,14 @@ const NOTE_LATENCY: &str = "Requests are due at even distances, and their time c
                             all that had to wait for it. All servers get the same rate: the stated part of what the slowest of them \
                             did in a closed loop. The figure is the time within which 99 of 100 were answered.";
 
-/// Parts of the rate in a closed loop at which latency is measured.
+/// The fractions of the closed loop's rate at which latency is measured.
 const LOADS: [f64; 2] = [0.5, 0.8];
 
 /// The quantiles that are drawn.
 const QUANTILES: [f64; 12] =
     [0.0, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999];
 
-/// A server, and the protocol that it is asked by.
+/// A server, and the protocol to use with it.
 type Asked = (Started, Protocol);
 
 pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<(), SuiteError> {
@@ -47,7 +47,7 @@ pub(super) fn measure(context: &Context<'_>, items: &mut Vec<Item>) -> Result<()
                 load::fill(context, &load::load(context, port, protocol, &Mix::only(Kind::Set)))
             })?;
         }
-        // What is read does not depend on when it was written to disk.
+        // Reads do not depend on when the records were written to disk.
         let kinds: &[Kind] = match durability {
             Durability::None => &[Kind::Get, Kind::Set],
             _ => &[Kind::Set],
@@ -76,7 +76,7 @@ fn start(context: &Context<'_>, durability: Durability) -> Result<Vec<Asked>, Su
     if durability == Durability::None {
         let started = servers::dragonfly(context)?;
         asked.extend(started.map(|started| (started, Protocol::Resp2)));
-        // Beside ours with a cache, which is the second row.
+        // Compared with our cache, which is the second row.
         let started = servers::memcached(context)?;
         asked.extend(started.map(|started| (started.beside(1), Protocol::Memcached)));
     }
@@ -160,13 +160,13 @@ fn latencies(
 }
 
 fn curve(latency: &Latency) -> Curve {
-    // Above so many requests a quantile is one of them, and below none.
+    // A quantile is known only if at least one request lies above it.
     let is_known = |quantile: &f64| latency.count() as f64 * (1.0 - quantile) >= 1.0;
     let known = QUANTILES.into_iter().filter(is_known);
     known.map(|quantile| (quantile, latency.quantile(quantile) as f64 / 1e9)).collect()
 }
 
-/// The least of the medians of the item of this name.
+/// The lowest median of the item of this name.
 fn lowest_rate(items: &[Item], name: &str) -> Option<f64> {
     let item = items.iter().rev().find(|item| item.scenario == NAME && item.name == name)?;
     let medians = item.rows.iter().filter(|row| row.problem.is_none());

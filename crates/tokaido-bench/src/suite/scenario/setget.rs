@@ -1,4 +1,4 @@
-//! Keys set and got through client libraries of several languages, and in process: whose time it is.
+//! Keys set and read through client libraries of several languages, and in process: whose time it is.
 
 use std::{
     cell::RefCell,
@@ -33,16 +33,16 @@ const NOTE_TURNS: &str = "One connection, one key after the other; client and se
                           have collected their garbage, and time themselves. They do it in turns; the figure and the times are what all of it takes at the pace of a turn. Each set of our store is a transaction, and nothing of \
                           the stores is synced.";
 
-/// Whose files are measured beside our store.
+/// The library whose files are compared with our store.
 const LIBRARY: &str = "tokyocabinet";
 
-/// Keys of a program that is started.
+/// Number of keys for a program that is started anew.
 const FEW: u64 = 1_000;
 
-/// What the figures of those that run already are told for.
+/// Number of keys that the figures of running programs refer to.
 const MANY: u64 = 100_000;
 
-/// The clients, and what each one speaks.
+/// The clients, and the protocol of each.
 const CLIENTS: [(&str, Protocol); 7] = [
     ("redis-py", Protocol::Resp2),
     ("redis-rb", Protocol::Resp2),
@@ -53,10 +53,10 @@ const CLIENTS: [(&str, Protocol); 7] = [
     ("libmemcached", Protocol::Memcached),
 ];
 
-/// Makes a worker that is ready.
+/// Makes a worker that is ready to work.
 type Make<'a> = Box<dyn Fn() -> Result<Box<dyn Worker>, String> + 'a>;
 
-/// One that sets and gets, and the server that it asks, if it asks one.
+/// A participant that sets and gets, and the server that it uses, if any.
 struct Way<'a> {
     name: Name,
     make: Result<Make<'a>, Problem>,
@@ -106,7 +106,7 @@ enum Found {
 
 type Clients = Vec<(&'static str, Protocol, Result<Found, Problem>)>;
 
-/// Clients that are there, and those that are missing.
+/// The installed clients, and the missing ones.
 fn clients(context: &Context<'_>) -> Clients {
     let found = CLIENTS.iter().filter_map(|&(name, protocol)| {
         let found = context.find(name)?.cloned().and_then(|presence| {
@@ -125,7 +125,7 @@ fn clients(context: &Context<'_>) -> Clients {
     found.collect()
 }
 
-/// The clients of a server, each beside the same client of `ours`, if these are peers.
+/// The clients of a server; if these are peers, each is compared with the same client of `ours`.
 fn of_server<'a>(
     clients: &'a Clients,
     server: &'a Started,
@@ -198,12 +198,12 @@ fn of_library<'a>(
     }
 }
 
-/// What the server of a port has taken of the processor until now.
+/// The processor time of the server at a port so far.
 fn of_port(port: Option<u16>) -> Usage {
     port.map_or_else(Usage::default, |port| Usage::of(&net::of_port(port)))
 }
 
-/// A sample of what was spent, and of what a server took for it, as if it were so many times as much.
+/// A sample of the client's and the server's times, scaled by `times`.
 fn sample(spent: &Spent, server: &Usage, times: f64) -> Sample {
     let seconds = |time: std::time::Duration| time.as_secs_f64() * times;
     let split = Split {
@@ -215,7 +215,7 @@ fn sample(spent: &Spent, server: &Usage, times: f64) -> Sample {
     Sample { split: Some(split), ..Sample::of(seconds(spent.real)) }
 }
 
-/// Programs from their start to their end.
+/// Programs from start to exit.
 fn whole(context: &Context<'_>, ways: &[Way<'_>], items: &mut Vec<Item>) -> Result<(), SuiteError> {
     let entrants = ways.iter().map(|way| {
         let take = way.make.as_ref().map_err(Clone::clone).map(|make| {
@@ -238,11 +238,11 @@ fn whole(context: &Context<'_>, ways: &[Way<'_>], items: &mut Vec<Item>) -> Resu
     contest(context, &title, rounds, entrants.collect(), items)
 }
 
-/// Those that run already.
+/// Workers that are running already.
 fn turns(context: &Context<'_>, ways: &[Way<'_>], items: &mut Vec<Item>) -> Result<(), SuiteError> {
     let len = context.scale().pick(500, MANY / 5, MANY);
     let rounds = Rounds::only(context.scale().pick(3, 5, 9));
-    // Made when it is first asked, and there until both are measured.
+    // Each is made when it is first needed, and lives until both kinds of work are measured.
     let workers: Vec<RefCell<Option<Box<dyn Worker>>>> =
         ways.iter().map(|_| RefCell::default()).collect();
     for work in Work::ALL {
@@ -274,7 +274,7 @@ fn turn(
         Some(worker) => worker,
         None => {
             let made = worker.insert(make()?);
-            // All keys are there, and the code is warm.
+            // Afterwards all keys exist, and the code is warm.
             made.turn(Work::Set, len)?;
             made
         }

@@ -7,7 +7,7 @@ use super::super::{
     servers::Started,
 };
 
-/// Asks for a text that ends with the seconds of so many turns; the figure is that of one.
+/// Gets a text that ends with the seconds of `turns` iterations; the figure is for one.
 pub(super) fn turn<'a>(
     started: &Started,
     turns: f64,

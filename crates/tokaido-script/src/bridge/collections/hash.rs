@@ -1,4 +1,4 @@
-//! Calls of hashes.
+//! Calls on hashes.
 
 use std::ops::ControlFlow;
 
@@ -49,7 +49,7 @@ pub(crate) fn hash_has(
     Ok(answer(is_there))
 }
 
-/// The values of the fields that were gathered, for `many_next`.
+/// The values of the gathered fields, for `many_next`.
 pub(crate) fn hash_get_many(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let bytes_max = context.limits.many_bytes_max;
     let target = to_read(context, index)?;
@@ -121,7 +121,7 @@ pub(crate) fn hash_delete(
     Ok(answer(Hash::new(id, key).remove(tx, [field]).map_err(Fault::half_done)? > 0))
 }
 
-/// Adds to the counter in a field; the code tells the new value's width.
+/// Adds to the counter in a field; the code gives the new value's width.
 pub(crate) fn hash_increment(
     context: &mut Context,
     index: i32,
@@ -137,7 +137,7 @@ pub(crate) fn hash_increment(
     Ok(context.reply.integer(new))
 }
 
-/// Adds to the counter in a field, with a fraction; the new value is the reply's number.
+/// Adds a floating-point number to the counter in a field; the new value is the reply's number.
 pub(crate) fn hash_increment_float(
     context: &mut Context,
     index: i32,
@@ -155,7 +155,7 @@ pub(crate) fn hash_increment_float(
     Ok(YES)
 }
 
-/// What `parse` makes of the value of a field; `None` if there is none.
+/// The result of `parse` for the value of a field; `None` if there is none.
 fn number_in<N>(
     tx: &mut dyn WriteTransaction,
     id: DatabaseId,
@@ -172,7 +172,7 @@ fn number_in<N>(
     Ok(number?)
 }
 
-/// A field drawn by lot, with its value: the reply's key and data.
+/// A random field with its value: the reply's key and data.
 pub(crate) fn hash_random(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let Some((tx, id)) = to_read(context, index)? else { return Ok(NO) };
     let mut page = Filling::begin(&mut context.page, 1);
@@ -180,7 +180,7 @@ pub(crate) fn hash_random(context: &mut Context, index: i32, key: &[u8]) -> Resu
     page_next(context)
 }
 
-/// Loads about `entries` fields behind `after`, or from the first one on, with their values. The code is
+/// Loads about `entries` fields after `after`, or from the first one on, with their values. The code is
 /// `NO` if there are no more.
 pub(crate) fn hash_page(
     context: &mut Context,

@@ -1,4 +1,4 @@
-//! Calls of lists. Positions begin with 1, and negative ones count from the end, as in Lua's strings.
+//! Calls on lists. Positions begin with 1, and negative ones count from the end, as in Lua's strings.
 
 use std::ops::{ControlFlow, Range};
 
@@ -18,9 +18,9 @@ fn end(end: i32) -> End {
     if end == LEFT { End::Front } else { End::Back }
 }
 
-/// The index that a position means. It may be that of no item.
+/// The index for a position. There may be no item at it.
 fn index_of(len: u64, position: f64) -> Option<u64> {
-    // Positions are integers, which a double holds exactly up to 2^53, and none is beyond that.
+    // Positions are integers, which a double represents exactly up to 2^53; none is beyond that.
     let position = position as i64;
     match position {
         1.. => Some(position.unsigned_abs() - 1),
@@ -29,7 +29,7 @@ fn index_of(len: u64, position: f64) -> Option<u64> {
     }
 }
 
-/// The indexes that two positions mean, both included.
+/// The indexes for two positions, both included.
 fn indexes_in(len: u64, first: f64, last: f64) -> Range<u64> {
     let start = if first >= 1.0 { first as u64 - 1 } else { index_of(len, first).unwrap_or(0) };
     let end = match index_of(len, last) {
@@ -39,7 +39,7 @@ fn indexes_in(len: u64, first: f64, last: f64) -> Range<u64> {
     start.min(end)..end
 }
 
-/// Copies the item of an index; tells whether there is one.
+/// Copies the item at an index; tells whether there is one.
 fn copy_item(
     tx: &mut (impl ReadTransaction + ?Sized),
     list: &List<'_>,
@@ -66,7 +66,7 @@ pub(crate) fn list_count(context: &mut Context, index: i32, key: &[u8]) -> Resul
     Ok(YES)
 }
 
-/// The item of a position, as the reply's data.
+/// The item at a position, as the reply's data.
 pub(crate) fn list_get(
     context: &mut Context,
     index: i32,
@@ -81,7 +81,7 @@ pub(crate) fn list_get(
     Ok(answer(is_there))
 }
 
-/// Puts an item at one end; the number of items is then the reply's number.
+/// Adds an item at one end; the new number of items is the reply's number.
 pub(crate) fn list_push(
     context: &mut Context,
     index: i32,
@@ -116,7 +116,7 @@ pub(crate) fn list_pop(
     Ok(answer(popped > 0))
 }
 
-/// Puts an item in the place of the one of a position; tells whether there was one.
+/// Replaces the item at a position; tells whether there was one.
 pub(crate) fn list_set(
     context: &mut Context,
     index: i32,
@@ -131,8 +131,8 @@ pub(crate) fn list_set(
     Ok(answer(list.set(tx, context.limits.packing, at, item).map_err(Fault::half_done)?))
 }
 
-/// Puts an item before the one of a position, or behind the last one; the number of items is then the
-/// reply's number. `NO` if there is no such place.
+/// Inserts an item before the one at a position, or after the last one; the new number of items is the
+/// reply's number. `NO` if there is no such position.
 pub(crate) fn list_insert(
     context: &mut Context,
     index: i32,
@@ -151,7 +151,7 @@ pub(crate) fn list_insert(
     Ok(YES)
 }
 
-/// Takes the item of a position out, as the reply's data.
+/// Takes out the item at a position, as the reply's data.
 pub(crate) fn list_remove(
     context: &mut Context,
     index: i32,
@@ -184,7 +184,7 @@ pub(crate) fn list_trim(
     if kept == (0..len) {
         return Ok(YES);
     }
-    // Without any item the list is deleted, which takes no time.
+    // A list without items is deleted, which takes no time.
     if !kept.is_empty() {
         check_elements(&context.limits, len - (kept.end - kept.start))?;
     }
@@ -192,7 +192,7 @@ pub(crate) fn list_trim(
     Ok(YES)
 }
 
-/// The position of the first item that is this one, as the reply's number.
+/// The position of the first item equal to this one, as the reply's number.
 pub(crate) fn list_find(
     context: &mut Context,
     index: i32,
@@ -221,8 +221,8 @@ pub(crate) fn list_find(
     Ok(YES)
 }
 
-/// Where the items from one position to another begin and end: the reply's number and flags, both
-/// positions from the beginning, the second one below the first if there are none.
+/// Where the items from one position to another begin and end: the reply's number and flags. Both
+/// positions count from the beginning, and the second is below the first if there are no items.
 pub(crate) fn list_range(
     context: &mut Context,
     index: i32,
@@ -240,7 +240,7 @@ pub(crate) fn list_range(
 }
 
 /// Loads up to `entries` items from one position to another, forwards if `step` is above 0, else backwards.
-/// The position of the first one that there is, is the reply's flags. The code is `NO` if the list has ended.
+/// The position of the first item found is the reply's flags. The code is `NO` if the list has ended.
 pub(crate) fn list_page(
     context: &mut Context,
     index: i32,

@@ -1,5 +1,5 @@
-//! Hashes, lists, sets, sorted sets and streams, as handles of them in Lua call them: what commands of Redis do
-//! to the same values, without a command.
+//! Hashes, lists, sets, sorted sets and streams, as their handles in Lua call them: what Redis commands do to
+//! the same values, without a command.
 
 pub(super) mod hash;
 pub(super) mod list;

@@ -1,4 +1,4 @@
-//! Calls of sets.
+//! Calls on sets.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use crate::bridge::{
     write::answer,
 };
 
-/// What is made of several sets; `lua/set.lua` has the same.
+/// How several sets are combined; `lua/set.lua` has the same.
 const UNION: i32 = 0;
 const INTERSECTION: i32 = 1;
 
@@ -61,7 +61,7 @@ pub(crate) fn set_remove(
     Ok(answer(Set::new(id, key).remove(tx, [member]).map_err(Fault::half_done)? > 0))
 }
 
-/// Takes a member out that chance chooses, as the reply's data.
+/// Takes out a random member, as the reply's data.
 pub(crate) fn set_pop(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let (tx, id) = to_write(context, index)?;
     let member = &mut context.scratch;
@@ -75,7 +75,7 @@ pub(crate) fn set_pop(context: &mut Context, index: i32, key: &[u8]) -> Result<i
     Ok(answer(popped > 0))
 }
 
-/// A member that chance chooses, as the reply's data.
+/// A random member, as the reply's data.
 pub(crate) fn set_random(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let Some((tx, id)) = to_read(context, index)? else { return Ok(NO) };
     let (member, mut is_there) = (&mut context.scratch, false);
@@ -89,7 +89,7 @@ pub(crate) fn set_random(context: &mut Context, index: i32, key: &[u8]) -> Resul
     Ok(answer(is_there))
 }
 
-/// Loads about `entries` members behind `after`, or from the first one on. The code is `NO` if there are
+/// Loads about `entries` members after `after`, or from the first one on. The code is `NO` if there are
 /// no more.
 pub(crate) fn set_page(
     context: &mut Context,
@@ -105,35 +105,35 @@ pub(crate) fn set_page(
     Ok(answer(flow.is_break()))
 }
 
-/// Makes a set of just the members that were gathered, in place of what is under the key; how many they
-/// are is the reply's number.
+/// Replaces what is under the key by a set of exactly the gathered members; the reply's number is how
+/// many there are.
 pub(crate) fn set_replace(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let (tx, id) = to_write(context, index)?;
     let (set, packing) = (Set::new(id, key), context.limits.packing);
     let members = context.many.list.strings();
-    // What was there is deleted first, so nothing that fails leaves the transaction as it was.
+    // The old value is deleted first, so no failure leaves the transaction as it was.
     let count =
         set.replace(tx, packing, members).map_err(|error| Fault::Poisoned(error.to_string()))?;
     context.reply.number = count as f64;
     Ok(YES)
 }
 
-/// Adds a set to those that [`set_combine`] makes one of. Their list has been begun.
+/// Adds a set to those that [`set_combine`] combines. Their list has been begun.
 pub(crate) fn set_gather(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let code = many_add(context, key)?;
     context.many.indexes.push(index);
     Ok(code)
 }
 
-/// What the sets that were gathered have together, in common, or what the first one has alone: for
-/// `many_next`. How many members it is, is the reply's number.
+/// The union or intersection of the gathered sets, or what only the first one has: for `many_next`. The
+/// reply's number is how many members there are.
 pub(crate) fn set_combine(context: &mut Context, operation: i32) -> Result<i32, Fault> {
     let limits = context.limits;
     let tx = context.read()?;
     let (mut sets, mut elements, mut is_empty) = (Vec::new(), 0u64, false);
     let Many { list, indexes, found } = &mut context.many;
     for (at, (&index, key)) in indexes.iter().zip(list.strings()).enumerate() {
-        // A database that is not there has no set.
+        // A database that does not exist has no set.
         let Some(id) = database(index)? else {
             is_empty |= operation == INTERSECTION || operation != UNION && at == 0;
             continue;

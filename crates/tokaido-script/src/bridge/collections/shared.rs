@@ -1,4 +1,4 @@
-//! What the calls of all kinds of collections have in common.
+//! What the calls of all kinds of collections share.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -14,10 +14,10 @@ use crate::bridge::{
 };
 pub(super) use crate::fault::{check_elements, check_value};
 
-/// A page ends when so much has been read. The first entry is read whatever its size.
+/// A page ends after this many bytes. The first entry is read whatever its size.
 const PAGE_BYTES_MAX: usize = 16 << 10;
 
-/// The transaction to read from, and the database; `None` for one that is not there.
+/// The transaction to read from, and the database; `None` if it does not exist.
 pub(super) fn to_read<'t>(
     context: &Context,
     index: i32,
@@ -39,14 +39,14 @@ pub(super) fn random() -> u64 {
     RandomState::new().hash_one(0u8)
 }
 
-/// A page that is being filled: up to so many entries, and about [`PAGE_BYTES_MAX`].
+/// A page being filled: up to that many entries, and about [`PAGE_BYTES_MAX`].
 pub(super) struct Filling<'c> {
     page: &'c mut LoadedPage,
     left: i32,
 }
 
 impl<'c> Filling<'c> {
-    /// Begins with none.
+    /// Starts empty.
     pub(super) fn begin(page: &'c mut LoadedPage, entries: i32) -> Self {
         page.clear(2 * PAGE_BYTES_MAX);
         Self { page, left: entries }
@@ -64,7 +64,7 @@ impl<'c> Filling<'c> {
         self.flow()
     }
 
-    /// Takes an entry that is several ones of the page; breaks off if it is the last one.
+    /// Takes an entry that makes several entries of the page; breaks off if it is the last one.
     pub(super) fn push_all(&mut self, push: impl FnOnce(&mut LoadedPage)) -> ControlFlow<()> {
         push(self.page);
         self.flow()

@@ -1,4 +1,4 @@
-//! Calls of sorted sets. Ranks begin with 1.
+//! Calls on sorted sets. Ranks begin with 1.
 
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -22,7 +22,7 @@ fn direction_of(plan: i32) -> Direction {
     if plan & BACKWARD == 0 { Direction::Forward } else { Direction::Backward }
 }
 
-/// The two bounds that a plan makes of their values.
+/// The two bounds that a plan makes of the given values.
 fn bounds<B>(plan: i32, low: B, high: B) -> (Bound<B>, Bound<B>) {
     let bound = |value, given, included| match (plan & given, plan & included) {
         (0, _) => Bound::Unbounded,
@@ -37,8 +37,8 @@ fn span_of(plan: i32, low: f64, high: f64) -> Span {
     Span::of_scores(low, high)
 }
 
-/// The ranks of a span that are left, without the first `skipped` of it in the plan's direction, and
-/// with not more than `limit` of the others.
+/// The ranks of a span, without the first `skipped` in the plan's direction, and with at most
+/// `limit` of the rest.
 fn ranks_of(
     tx: &mut (impl ReadTransaction + ?Sized),
     set: &SortedSet<'_>,
@@ -48,7 +48,7 @@ fn ranks_of(
     limit: f64,
 ) -> Result<Range<u64>, ReadError> {
     let Range { start, end } = set.ranks(tx, span)?;
-    // Both are integers from 0 up; what a double says beyond 64 bits is more than there are.
+    // Both are integers from 0 up; a double beyond 64 bits is more than there are.
     let (skipped, limit) = (skipped as u64, limit as u64);
     Ok(match direction {
         Direction::Forward => {
@@ -104,8 +104,8 @@ pub(crate) fn sorted_score(
     Ok(answer(score.is_some()))
 }
 
-/// The rank of a member, from the lowest score on or, if `plan` says backward, from the highest one: the
-/// reply's flags. Its score is the reply's number.
+/// The rank of a member, as the reply's flags: counted from the lowest score or, if `plan` says backward,
+/// from the highest one. Its score is the reply's number.
 pub(crate) fn sorted_rank(
     context: &mut Context,
     index: i32,
@@ -142,7 +142,7 @@ pub(crate) fn sorted_add(
     Ok(answer(is_new))
 }
 
-/// Adds to the score of a member, which is 0 if there is no such one; the new score is the reply's
+/// Adds to the score of a member, which starts at 0 if it is new; the new score is the reply's
 /// number.
 pub(crate) fn sorted_increment(
     context: &mut Context,
@@ -177,8 +177,8 @@ pub(crate) fn sorted_remove(
     Ok(answer(removed > 0))
 }
 
-/// Removes the members of a range, as [`sorted_page`] shows them; how many there were is the reply's
-/// number.
+/// Removes the members of a range, as [`sorted_page`] shows them; the reply's number is how many
+/// there were.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn sorted_remove_in(
     context: &mut Context,
@@ -193,7 +193,7 @@ pub(crate) fn sorted_remove_in(
     let (tx, id) = to_write(context, index)?;
     let (set, direction) = (SortedSet::new(id, key), direction_of(plan));
     let ranks = ranks_of(tx, &set, &span_of(plan, low, high), direction, skipped, limit)?;
-    // All of them go at once, with the record.
+    // If all are removed, they go at once, with the record.
     if ranks != (0..set.len(tx)?) {
         check_elements(&context.limits, ranks.end - ranks.start)?;
     }
@@ -203,7 +203,7 @@ pub(crate) fn sorted_remove_in(
     Ok(YES)
 }
 
-/// Takes out the member with the lowest score or, if `plan` says backward, with the highest one: the
+/// Takes out the member with the lowest score or, if `plan` says backward, the highest one: the
 /// reply's data, and its score the reply's number.
 pub(crate) fn sorted_pop(
     context: &mut Context,
@@ -224,7 +224,7 @@ pub(crate) fn sorted_pop(
     Ok(answer(popped > 0))
 }
 
-/// A member that chance chooses, as the reply's data, and its score as the reply's number.
+/// A random member, as the reply's data, and its score as the reply's number.
 pub(crate) fn sorted_random(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let Some((tx, id)) = to_read(context, index)? else { return Ok(NO) };
     let (member, number, mut is_there) = (&mut context.scratch, &mut context.reply.number, false);
@@ -239,9 +239,9 @@ pub(crate) fn sorted_random(context: &mut Context, index: i32, key: &[u8]) -> Re
     Ok(answer(is_there))
 }
 
-/// Loads up to `entries` members with scores of a range, in the plan's direction: behind the member
-/// `after`, which has the score `place`, or, without one, behind the first ones, as many as `place` says. The
-/// code is `NO` if there are no more.
+/// Loads up to `entries` members of a range with their scores, in the plan's direction: those after the
+/// member `after`, whose score is `place`, or, without one, after the first `place` members. The code is
+/// `NO` if there are no more.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn sorted_page(
     context: &mut Context,
@@ -270,7 +270,7 @@ pub(crate) fn sorted_page(
     fill(page, |push| set.visit(tx, &rest, direction, push))
 }
 
-/// As [`sorted_page`], of the members between two others, all of which have the same score.
+/// As [`sorted_page`], for the members between two others, all of which have the same score.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn sorted_page_of_members(
     context: &mut Context,
@@ -300,7 +300,7 @@ pub(crate) fn sorted_page_of_members(
     fill(page, |push| set.visit(tx, &span, direction, push))
 }
 
-/// What is left of a span behind a member of a score.
+/// The rest of a span after a member with a given score.
 fn rest_of(span: Span, direction: Direction, score: f64, member: &[u8]) -> Span {
     match direction {
         Direction::Forward => span.after(score, member),
@@ -308,7 +308,7 @@ fn rest_of(span: Span, direction: Direction, score: f64, member: &[u8]) -> Span 
     }
 }
 
-/// Fills a page with what `visit` shows. The code is `NO` if that was all.
+/// Fills a page with what `visit` passes. The code is `NO` if that was all.
 fn fill(
     mut page: Filling<'_>,
     visit: impl FnOnce(&mut dyn FnMut(&[u8], f64) -> ControlFlow<()>) -> Result<(), ReadError>,

@@ -1,4 +1,4 @@
-//! Calls of streams. Ids come and go as texts, `ms-number`.
+//! Calls on streams. Ids are passed as texts, `ms-number`.
 
 use std::{io::Write as _, ops::RangeInclusive};
 
@@ -17,10 +17,10 @@ const BACKWARD: i32 = 1;
 const LOW_EXCLUDED: i32 = 2;
 const HIGH_EXCLUDED: i32 = 4;
 
-/// What a field or a value takes in an entry beside its own bytes, at most.
+/// The most that a field or a value takes in an entry besides its own bytes.
 const FIELD_HEAD_BYTES_MAX: usize = 10;
 
-/// An id, whose number is `missing` if only its time is given.
+/// Parses an id, whose number is `missing` if only its time is given.
 fn parse(text: &[u8], missing: u64) -> Result<StreamId, Fault> {
     StreamId::parse(text, missing).ok_or_else(|| {
         let text = String::from_utf8_lossy(text);
@@ -28,12 +28,12 @@ fn parse(text: &[u8], missing: u64) -> Result<StreamId, Fault> {
     })
 }
 
-/// The id that a text is; without a number it is the first one of its time.
+/// Parses an id; without a number it is the first one of its time.
 pub(super) fn id_of(text: &[u8]) -> Result<StreamId, Fault> {
     parse(text, 0)
 }
 
-/// The ids of a range, whose ends may be left out; `None` if there is none.
+/// The ids of a range, whose ends may be left out; `None` if it is empty.
 pub(super) fn ids_of(
     plan: i32,
     low: Option<&[u8]>,
@@ -52,7 +52,7 @@ pub(super) fn ids_of(
     Ok(low.zip(high).map(|(low, high)| low..=high))
 }
 
-/// Adds an entry to a page: its id with the number of its fields, and then each of them with its value.
+/// Adds an entry to a page: its id with the number of its fields, then each field with its value.
 pub(super) fn push_entry(page: &mut LoadedPage, id: StreamId, mut fields: Fields<'_>) {
     page.push(id.to_string().as_bytes(), &[], (fields.len() / 2) as f64);
     while let (Some(field), Some(value)) = (fields.next(), fields.next()) {
@@ -68,7 +68,7 @@ pub(super) fn reply_id(context: &mut Context, id: StreamId) -> Result<i32, Fault
     Ok(YES)
 }
 
-/// Gives the entry of an id as the only one of the page.
+/// Loads the entry with that id as the page's only one.
 pub(super) fn load_entry(
     page: &mut LoadedPage,
     tx: &mut (impl ReadTransaction + ?Sized),
@@ -90,7 +90,7 @@ pub(crate) fn stream_count(context: &mut Context, index: i32, key: &[u8]) -> Res
     Ok(YES)
 }
 
-/// The largest id that an entry ever had, as the reply's data.
+/// The largest id that any entry has ever had, as the reply's data.
 pub(crate) fn stream_last_id(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let Some((tx, id)) = to_read(context, index)? else { return Ok(NO) };
     match Stream::new(id, key).state(tx)? {
@@ -99,7 +99,7 @@ pub(crate) fn stream_last_id(context: &mut Context, index: i32, key: &[u8]) -> R
     }
 }
 
-/// The entry of an id, for `page_next`.
+/// The entry with that id, for `page_next`.
 pub(crate) fn stream_get(
     context: &mut Context,
     index: i32,
@@ -111,7 +111,7 @@ pub(crate) fn stream_get(
     Ok(answer(load_entry(&mut context.page, tx, Stream::new(database, key), id)?))
 }
 
-/// Adds an entry of the fields and values that were gathered, in the order of the fields, with an id or by
+/// Adds an entry of the gathered fields and values, in the order of the fields, with an id or one from
 /// the clock; its id is the reply's data.
 pub(crate) fn stream_add(
     context: &mut Context,
@@ -123,7 +123,7 @@ pub(crate) fn stream_add(
     let (tx, database) = to_write(context, index)?;
     let texts = context.many.list.strings();
     let mut pairs: Vec<_> = texts.chunks_exact(2).collect();
-    // Lua has no order of them.
+    // Lua gives them in no particular order.
     pairs.sort_unstable();
     let len = texts.iter().map(|text| text.len() + FIELD_HEAD_BYTES_MAX).sum();
     if len > VALUE_LEN_MAX {
@@ -162,7 +162,7 @@ pub(crate) fn stream_delete(
 }
 
 /// Deletes the first entries, as many as one call may: all but the last `max_count`, and those before `min_id`.
-/// How many they were is the reply's number; the code is `NO` if there are no more.
+/// The reply's number is how many there were; the code is `NO` if there are no more.
 pub(crate) fn stream_trim(
     context: &mut Context,
     index: i32,
@@ -175,7 +175,7 @@ pub(crate) fn stream_trim(
     let (stream, max) = (Stream::new(database, key), context.limits.many_keys_max as u64);
     context.reply.number = 0.0;
     let Some(mut state) = stream.state(tx)? else { return Ok(NO) };
-    // An infinite number is more than there are.
+    // An infinite number means more than there are.
     let to_len = Trim::ToLen(max_count as u64);
     let mut trimmed = stream.trim(tx, &mut state, to_len, max).map_err(Fault::half_done)?;
     if let Some(last) = min_id.and_then(StreamId::previous) {

@@ -1,4 +1,4 @@
-//! Calls of groups of consumers, which share the entries of a stream out.
+//! Calls on consumer groups, among whose consumers the entries of a stream are divided.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// So many pending entries are looked up at a time.
+/// How many pending entries are looked up at a time.
 const BATCH_PENDING: usize = 256;
 
 /// A group, with its stream.
@@ -67,8 +67,8 @@ pub(crate) fn group_exists(
     Ok(answer(stream.group(tx, &state, name)?.is_some()))
 }
 
-/// Makes a group whose new entries are those behind an id, or behind all that there are, and the stream, too, if
-/// there is none; tells whether the group is new.
+/// Makes a group, whose new entries are those after an id, or after all existing ones. Also makes the stream if
+/// there is none. Tells whether the group is new.
 pub(crate) fn group_create(
     context: &mut Context,
     index: i32,
@@ -86,7 +86,7 @@ pub(crate) fn group_create(
     Ok(answer(created))
 }
 
-/// Deletes a group with all that it knows; tells whether there was one.
+/// Deletes a group with all its state; tells whether there was one.
 pub(crate) fn group_destroy(
     context: &mut Context,
     index: i32,
@@ -99,8 +99,8 @@ pub(crate) fn group_destroy(
     Ok(answer(stream.destroy_group(tx, &mut state, name).map_err(Fault::half_done)?))
 }
 
-/// Delivers up to `count` new entries to a consumer, which is made if there is none, as a page; how many they
-/// are is the reply's number.
+/// Delivers up to `count` new entries to a consumer, as a page. The consumer is made if there is none. The reply's
+/// number is how many entries there are.
 pub(crate) fn group_read(
     context: &mut Context,
     index: i32,
@@ -110,7 +110,7 @@ pub(crate) fn group_read(
     count: f64,
 ) -> Result<i32, Fault> {
     let limits = context.limits;
-    // It is an integer from 1 up.
+    // An integer, at least 1.
     let count = count as u64;
     check_elements(&limits, count)?;
     let (tx, database) = to_write(context, index)?;
@@ -147,7 +147,7 @@ pub(crate) fn group_read(
     Ok(YES)
 }
 
-/// An entry is no longer pending; tells whether it was.
+/// Removes an entry from those pending; tells whether it was pending.
 pub(crate) fn group_acknowledge(
     context: &mut Context,
     index: i32,
@@ -163,8 +163,8 @@ pub(crate) fn group_acknowledge(
     Ok(answer(was_pending))
 }
 
-/// Gives a consumer an entry that was delivered `idle_ms` ago or longer, as a page. One that is no longer in the
-/// stream is no longer pending either.
+/// Gives a consumer an entry that was last delivered at least `idle_ms` ago, as a page. An entry that is no longer
+/// in the stream stops being pending.
 pub(crate) fn group_claim(
     context: &mut Context,
     index: i32,
@@ -196,8 +196,8 @@ pub(crate) fn group_claim(
     Ok(YES)
 }
 
-/// Loads what is pending in a range of ids, of one consumer or of all, for `idle_ms` or longer, up to `limit` of it:
-/// ids with the names of their consumers and how long it is, and behind each how often it was delivered.
+/// Loads up to `limit` entries in a range of ids that have been pending for at least `idle_ms`, of one consumer or
+/// of all: ids with the names of their consumers and their idle times, and after each how often it was delivered.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn group_pending(
     context: &mut Context,
@@ -253,8 +253,8 @@ pub(crate) fn group_pending(
     Ok(YES)
 }
 
-/// How much is pending, as the reply's number, and behind which id entries are new, as its data; the consumers with
-/// how much is pending of each are a page.
+/// How many entries are pending, as the reply's number, and the id after which entries are new, as its data; the
+/// consumers, with how many are pending for each, are a page.
 pub(crate) fn group_summary(
     context: &mut Context,
     index: i32,

@@ -1,5 +1,5 @@
-//! Shared dictionaries: caches, whose values may be numbers, booleans and lists besides. They need no
-//! transaction, and are there while files are loaded, too.
+//! Shared dictionaries: caches, whose values may also be numbers, booleans and lists. They need no
+//! transaction, and are available while files are loaded, too.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tokaido_store::{
 
 use super::super::context::{Context, Fault, NO, WIDE, YES};
 
-/// What a value is; `lua/ngx/shared.lua` has the same.
+/// The type of a value; `lua/ngx/shared.lua` has the same.
 const STRING: i32 = 1;
 const NUMBER: i32 = 2;
 const BOOLEAN: i32 = 3;
@@ -22,13 +22,13 @@ const ADD: i32 = 1;
 const REPLACE: i32 = 2;
 const SAFE: i32 = 4;
 
-/// Records that are looked at in one step of those that go through all.
+/// Records checked in one step of an operation that visits all.
 const RECORDS_PER_STEP: usize = 1000;
 
 /// A bucket of a cache holds about this many records.
 const RECORDS_PER_BUCKET: usize = 8;
 
-/// Maximum length of what one list of keys holds, in bytes.
+/// Maximum total size of one list of keys, in bytes.
 const KEYS_BYTES_MAX: usize = 64 << 20;
 
 /// The index of the dictionary of that name, as the reply's number; `NO` if there is none.
@@ -42,7 +42,7 @@ pub(crate) fn dict_open(context: &mut Context, name: &[u8]) -> Result<i32, Fault
     Ok(YES)
 }
 
-/// The names of all dictionaries as data, each with a line feed behind it.
+/// The names of all dictionaries as data, each followed by a line feed.
 pub(crate) fn dict_names(context: &mut Context) -> Result<i32, Fault> {
     let Ok(store) = context.store().map(Arc::clone) else { return Ok(NO) };
     let mut databases = store.databases();
@@ -72,7 +72,7 @@ fn form_of(marks: Marks) -> i32 {
     }
 }
 
-/// A value: what it is as the code, its text as the data and number, its flags. `NO` if there is none.
+/// A value: its type as the code, its text as the data and number, its flags. `NO` if there is none.
 pub(crate) fn dict_get(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     let cache = context.dictionary(index)?;
     let Some(found) = cache.get(key, &mut context.scratch)? else { return Ok(NO) };
@@ -80,7 +80,7 @@ pub(crate) fn dict_get(context: &mut Context, index: i32, key: &[u8]) -> Result<
     if form == NUMBER {
         match parse_number(&context.scratch) {
             Some(number) => context.reply.number = number,
-            // Another protocol has written what is none.
+            // Another protocol has written something that is not a number.
             None => form = STRING,
         }
     }
@@ -89,7 +89,7 @@ pub(crate) fn dict_get(context: &mut Context, index: i32, key: &[u8]) -> Result<
     Ok(form)
 }
 
-/// Puts a value; `WIDE` if others had to go. `NO` if it was refused, with the reason as data.
+/// Puts a value; `WIDE` if others were evicted. `NO` if it was refused, with the reason as data.
 #[expect(clippy::too_many_arguments, reason = "all that a value has")]
 pub(crate) fn dict_put(
     context: &mut Context,
@@ -122,8 +122,8 @@ pub(crate) fn dict_put(
     }
 }
 
-/// Adds to a number: the sum as the reply's number; `WIDE` if others had to go. `NO` if it was refused,
-/// with the reason as data.
+/// Adds to a number: the sum as the reply's number; `WIDE` if others were evicted. `NO` if it was
+/// refused, with the reason as data.
 pub(crate) fn dict_incr(
     context: &mut Context,
     index: i32,
@@ -178,7 +178,7 @@ pub(crate) fn dict_push(
     }
 }
 
-/// Takes from a list: as `dict_get`; -2 if it is none.
+/// Takes from a list: as `dict_get`; -2 if it is not a list.
 pub(crate) fn dict_pop(
     context: &mut Context,
     index: i32,
@@ -203,7 +203,7 @@ pub(crate) fn dict_pop(
     }
 }
 
-/// The length of a list, as the reply's number; `NO` if it is none.
+/// The length of a list, as the reply's number; `NO` if it is not a list.
 pub(crate) fn dict_len(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     match context.dictionary(index)?.list_len(key) {
         Ok(len) => {
@@ -214,8 +214,8 @@ pub(crate) fn dict_len(context: &mut Context, index: i32, key: &[u8]) -> Result<
     }
 }
 
-/// The milliseconds that a value has left, as the reply's number, 0 for one that never expires; `NO` if
-/// there is none.
+/// The milliseconds that a value has left, as the reply's number; 0 if it never expires, `NO` if there
+/// is none.
 pub(crate) fn dict_ttl(context: &mut Context, index: i32, key: &[u8]) -> Result<i32, Fault> {
     match context.dictionary(index)?.time_to_live(key) {
         Ok(left_ms) => {
@@ -226,7 +226,7 @@ pub(crate) fn dict_ttl(context: &mut Context, index: i32, key: &[u8]) -> Result<
     }
 }
 
-/// Gives a value another time to live, in milliseconds; 0 is for ever. `NO` if there is none.
+/// Gives a value another time to live, in milliseconds; 0 is forever. `NO` if there is none.
 pub(crate) fn dict_expire(
     context: &mut Context,
     index: i32,
@@ -244,8 +244,8 @@ pub(crate) fn dict_flush_all(context: &mut Context, index: i32) -> Result<i32, F
     Ok(YES)
 }
 
-/// Removes what has expired, until `max` were removed or all were looked at; 0 is no limit. How many
-/// there were is the reply's number.
+/// Removes expired values, until `max` were removed or all were checked; 0 is no limit. The reply's
+/// number is how many were removed.
 pub(crate) fn dict_flush_expired(
     context: &mut Context,
     index: i32,
@@ -254,7 +254,7 @@ pub(crate) fn dict_flush_expired(
     let cache = context.dictionary(index)?;
     let mut left = cache.statistics().records as usize + RECORDS_PER_STEP;
     let mut removed = 0;
-    // Twice around, since a step looks at buckets, some of which are fuller than others.
+    // Twice around, since a step checks buckets, some of which are fuller than others.
     left *= 2;
     while left > 0 && (max <= 0.0 || (removed as f64) < max) {
         let step = left.min(RECORDS_PER_STEP);
@@ -269,7 +269,7 @@ pub(crate) fn dict_flush_expired(
     Ok(YES)
 }
 
-/// Up to so many keys, 0 for all, as data: each with its length before it, in four bytes.
+/// Up to that many keys, 0 for all, as data: each preceded by its length, in four bytes.
 pub(crate) fn dict_keys(context: &mut Context, index: i32, max: f64) -> Result<i32, Fault> {
     let cache = context.dictionary(index)?;
     let mut count = 0.0;
@@ -294,7 +294,7 @@ pub(crate) fn dict_keys(context: &mut Context, index: i32, max: f64) -> Result<i
     Ok(YES)
 }
 
-/// How many bytes a dictionary may take as the reply's number, and how many it does as its flags.
+/// How many bytes a dictionary may use, as the reply's number, and how many it does, as its flags.
 pub(crate) fn dict_size(context: &mut Context, index: i32) -> Result<i32, Fault> {
     let statistics = context.dictionary(index)?.statistics();
     context.reply.number = statistics.bytes_max as f64;
@@ -303,10 +303,10 @@ pub(crate) fn dict_size(context: &mut Context, index: i32) -> Result<i32, Fault>
 }
 
 impl Context {
-    /// Answers with the reason why a dictionary was left as it is.
+    /// Answers with the reason why a dictionary was not changed.
     fn refuse(&mut self, error: &DictionaryError) -> i32 {
         let why = match error {
-            // In these words scripts know it.
+            // The wording that scripts know it by.
             DictionaryError::Write(_) => DictionaryError::NoMemory.to_string(),
             other => other.to_string(),
         };

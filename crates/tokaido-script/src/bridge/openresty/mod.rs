@@ -1,4 +1,4 @@
-//! What the dialect of OpenResty asks of Rust.
+//! What the OpenResty dialect needs from Rust.
 
 pub(crate) mod dictionary;
 pub(crate) mod regex;

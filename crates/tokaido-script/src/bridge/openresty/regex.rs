@@ -1,11 +1,11 @@
-//! Regular expressions: compiling them, and the matches that are not `tokaido_regex_run` alone.
+//! Regular expressions: compiling, and the matches that need more than `tokaido_regex_run`.
 
 use super::super::context::{Context, Fault, NO, YES};
 use crate::{openresty::regex::Dollar, watchdog};
 
 /// Compiles an expression. Reply: its number; the addresses of what is run (the integer) and of the offsets
 /// (the key); how many groups (the flags) and bytes (the expiry) it has; and as data the names of groups,
-/// as in `1 name` and a line feed. `NO` if that cannot be done, with the reason as data.
+/// each as `1 name` and a line feed. `NO` if it cannot be compiled, with the reason as data.
 pub(crate) fn regex_compile(
     context: &mut Context,
     pattern: &[u8],
@@ -14,7 +14,7 @@ pub(crate) fn regex_compile(
     compile_regex(context, pattern, flags, Dollar::EndOrLineFeed)
 }
 
-/// The same, with a meaning for `$`.
+/// The same, with a given meaning for `$`.
 pub(crate) fn compile_regex(
     context: &mut Context,
     pattern: &[u8],
@@ -43,13 +43,13 @@ pub(crate) fn compile_regex(
     }))
 }
 
-/// From here on matches may have so many bytes of stack.
+/// Sets how many bytes of stack matches may use from here on.
 pub(crate) fn regex_set_stack(context: &mut Context, bytes_max: f64) -> Result<i32, Fault> {
     context.regexes.set_stack(bytes_max as usize);
     Ok(YES)
 }
 
-/// A match that has run out of stack, once more; what PCRE2 gives is the reply's number.
+/// Retries a match that ran out of stack; PCRE2's result is the reply's number.
 pub(crate) fn regex_deep(
     context: &mut Context,
     number: i32,
@@ -62,7 +62,7 @@ pub(crate) fn regex_deep(
     Ok(YES)
 }
 
-/// A match by a DFA; what PCRE2 gives is the reply's number.
+/// Matches with a DFA; PCRE2's result is the reply's number.
 pub(crate) fn regex_dfa(
     context: &mut Context,
     number: i32,

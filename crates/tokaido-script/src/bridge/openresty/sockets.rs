@@ -1,4 +1,4 @@
-//! What `ngx.socket` asks of the sockets of the request.
+//! What `ngx.socket` needs from the sockets of the request.
 
 use std::task::Poll;
 
@@ -8,7 +8,7 @@ use crate::{
     sockets::{Receive, Received, SocketOption, SocketTarget},
 };
 
-/// It failed, as calls of `ngx.socket` do: the reply's key is the message, its data what has come.
+/// It failed as calls of `ngx.socket` fail: the reply's key is the message, its data what has come.
 const ERROR: i32 = 4;
 
 fn sockets<'s>(context: &mut Context) -> Result<&'s mut (dyn Sockets + 's), Fault> {
@@ -28,7 +28,7 @@ fn number_of(socket: i32) -> u32 {
     u32::try_from(socket).unwrap_or(u32::MAX)
 }
 
-/// Begins to connect; the reply's number is the socket's. A path has a port below 0, and a socket of datagrams a pool of
+/// Begins to connect; the reply's number is the socket's. A path has a negative port, and a datagram socket a pool of
 /// size 0.
 pub(crate) fn socket_connect(
     context: &mut Context,
@@ -50,7 +50,7 @@ pub(crate) fn socket_connect(
     }
 }
 
-/// Whether it is connected; the reply's number is how often the connection was in use before.
+/// Whether it is connected; the reply's number is how often the connection was used before.
 pub(crate) fn socket_connected(context: &mut Context, socket: i32) -> Result<i32, Fault> {
     Ok(match sockets(context)?.connected(number_of(socket)) {
         Poll::Pending => NO,
@@ -62,7 +62,7 @@ pub(crate) fn socket_connected(context: &mut Context, socket: i32) -> Result<i32
     })
 }
 
-/// Sends a text from that byte on; the reply's number is how many it has sent.
+/// Sends a text from that byte on; the reply's number is how many bytes were sent.
 pub(crate) fn socket_send(
     context: &mut Context,
     socket: i32,
@@ -80,7 +80,7 @@ pub(crate) fn socket_send(
     })
 }
 
-/// What is to be received, as `lua/ngx/sockets.lua` numbers it.
+/// What to receive, as `lua/ngx/sockets.lua` numbers it.
 fn what(kind: i32, size: f64, text: &[u8]) -> Receive<'_> {
     let size = size as usize;
     match kind {
@@ -93,7 +93,7 @@ fn what(kind: i32, size: f64, text: &[u8]) -> Receive<'_> {
     }
 }
 
-/// Receives; the reply's number is whether that is but a part, or how much has come if it is not enough.
+/// Receives; the reply's number is whether this is only a part, or how much has come if it is not enough yet.
 pub(crate) fn socket_receive(
     context: &mut Context,
     socket: i32,
@@ -118,7 +118,7 @@ pub(crate) fn socket_receive(
     })
 }
 
-/// Gives up to receive; the reply's data is what has come.
+/// Gives up receiving; the reply's data is what has come.
 pub(crate) fn socket_give_up(
     context: &mut Context,
     socket: i32,
@@ -136,7 +136,7 @@ pub(crate) fn socket_close(context: &mut Context, socket: i32) -> Result<i32, Fa
     Ok(YES)
 }
 
-/// Puts it into its pool.
+/// Returns it to its pool.
 pub(crate) fn socket_keep(
     context: &mut Context,
     socket: i32,
@@ -170,7 +170,7 @@ pub(crate) fn socket_option(
     }
 }
 
-/// Resumes the handler that waits under this number.
+/// Resumes the handler that waits in this slot.
 pub(crate) fn socket_wake(context: &mut Context, slot: f64) -> Result<i32, Fault> {
     sockets(context)?.wake(slot as u64);
     Ok(YES)

@@ -13,7 +13,7 @@ pub(crate) fn ngx_escape_uri(context: &mut Context, text: &[u8], kind: i32) -> R
     Ok(context.answer(|out| text::escape_uri(text, kind, out)))
 }
 
-/// The contrary of that.
+/// The inverse.
 pub(crate) fn ngx_unescape_uri(context: &mut Context, text: &[u8]) -> Result<i32, Fault> {
     Ok(context.answer(|out| text::unescape_uri(text, out)))
 }
@@ -29,7 +29,7 @@ pub(crate) fn ngx_encode_base64(
     Ok(context.answer(|out| base64.encode(text, out)))
 }
 
-/// The text of some base64, as the reply's data; `NO` if it is none.
+/// Decodes base64, as the reply's data; `NO` if it is invalid.
 pub(crate) fn ngx_decode_base64(
     context: &mut Context,
     text: &[u8],
@@ -41,7 +41,7 @@ pub(crate) fn ngx_decode_base64(
     Ok(if is_right { code } else { NO })
 }
 
-/// A string of SQL, as the reply's data.
+/// A quoted SQL string, as the reply's data.
 pub(crate) fn ngx_quote_sql(context: &mut Context, text: &[u8]) -> Result<i32, Fault> {
     Ok(context.answer(|out| text::quote_sql(text, out)))
 }
@@ -54,7 +54,7 @@ pub(crate) fn ngx_digest(context: &mut Context, name: &[u8], text: &[u8]) -> Res
     }
 }
 
-/// A text signed with a key, as the reply's data.
+/// A text's signature with a key, as the reply's data.
 pub(crate) fn ngx_hmac_sha1(context: &mut Context, key: &[u8], text: &[u8]) -> Result<i32, Fault> {
     Ok(context.answer(|out| out.extend_from_slice(&digest::hmac_sha1(key, text))))
 }

@@ -1,4 +1,4 @@
-//! The rows of the table, and how arguments become a [`Plan`].
+//! Command table rows, and parsing arguments into a [`Plan`].
 
 use tokaido_collections::End;
 use tokaido_store::Direction;

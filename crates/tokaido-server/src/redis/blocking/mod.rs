@@ -1,8 +1,8 @@
-//! Commands that wait: for an element to pop, BLPOP and its like, or for entries of streams, XREAD and XREADGROUP. A client that
-//! waits holds no thread.
+//! Blocking commands: BLPOP and its like wait for an element to pop, XREAD and XREADGROUP for stream entries. A waiting client
+//! holds no thread.
 //!
-//! It stands in a queue for each key that it waits for. An observer of what is committed wakes those
-//! in front, whichever way an element came there, and their requests run again.
+//! The client has a place in a queue for each key that it waits for. An observer of commits wakes the
+//! clients at the front, however an element was added, and their requests run again.
 
 mod commands;
 mod plan;

@@ -1,4 +1,4 @@
-//! What a blocking command asks for, as its arguments say.
+//! What the arguments of a blocking command ask for.
 
 use std::{ops::Range, time::Duration};
 
@@ -7,28 +7,28 @@ use tokaido_store::{Direction, Kind, WriteTransaction};
 
 use crate::redis::{call::Call, failure::Failure, lists, number::parse_double, sorted_sets};
 
-/// What to take, from the first of the keys that has something, and how long to wait for it.
+/// What to take from the first non-empty key, and how long to wait for it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// The arguments that are the keys.
+    /// The indices of the arguments that are keys.
     pub(super) keys: Range<usize>,
     pub(super) take: Take,
-    /// `None`: as long as it takes.
+    /// `None`: wait without a limit.
     pub(super) timeout: Option<Duration>,
 }
 
-/// What is taken.
+/// What to take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Take {
-    /// One item, given with its key.
+    /// One item, returned with its key.
     Item(End),
-    /// Some items, given with their key.
+    /// Some items, returned with their key.
     Items(End, u64),
-    /// One item, which goes to the list of the second argument.
+    /// One item, which moves to the list named by the second argument.
     Moved { from: End, to: End },
-    /// One member, given with its key.
+    /// One member, returned with its key.
     Member(Direction),
-    /// Some members, given with their key.
+    /// Some members, returned with their key.
     Members(Direction, u64),
 }
 
@@ -40,7 +40,7 @@ impl Plan {
         }
     }
 
-    /// How many elements it takes at most.
+    /// Maximum number of elements to take.
     pub(super) fn count(&self) -> u64 {
         match self.take {
             Take::Items(_, count) | Take::Members(_, count) => count,
@@ -48,7 +48,7 @@ impl Plan {
         }
     }
 
-    /// How many elements the collection of the argument at `index` has.
+    /// The number of elements of the collection that the argument at `index` names.
     pub(super) fn len(
         &self,
         call: &Call<'_>,
@@ -61,7 +61,7 @@ impl Plan {
         })
     }
 
-    /// Takes from the collection of the argument at `index`, which has something, and replies.
+    /// Takes from the non-empty collection that the argument at `index` names, and replies.
     pub(super) fn take(
         &self,
         call: &mut Call<'_>,
@@ -99,7 +99,7 @@ impl Plan {
     }
 }
 
-/// The argument at `index` as a number of seconds to wait, rounded up to ms; 0 is for ever.
+/// The argument at `index` as a timeout in seconds, rounded up to ms. 0 means forever.
 pub(super) fn timeout_at(call: &Call<'_>, index: usize) -> Result<Option<Duration>, Failure> {
     let seconds = parse_double(call.arg(index))
         .ok_or_else(|| Failure::other("timeout is not a float or out of range"))?;

@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// Runs the command of a connection. It runs again when it is woken, and at its deadline.
+/// Runs a connection's command. It runs again when it is woken, and at its deadline.
 pub(in crate::redis) fn run(
     call: &mut Call<'_>,
     session: &mut Session,
@@ -43,7 +43,7 @@ pub(in crate::redis) fn run(
     };
     let taken = execute::write(call, *writer, |call, tx| {
         session.client().note(command, tx.now_ms());
-        // To wait makes no database.
+        // Waiting does not create the database.
         call.database = selected.find_in(tx);
         wish.database = call.database;
         let (has_waited, waiters) = (session.waiting.is_some(), &call.shared.waiters);
@@ -67,7 +67,7 @@ pub(in crate::redis) fn run(
     }
 }
 
-/// What a command replies whose waiting is over, by its deadline or by CLIENT UNBLOCK.
+/// The reply of a command whose wait has ended, at its deadline or by CLIENT UNBLOCK.
 pub(super) fn ended(
     call: &mut Call<'_>,
     session: &mut Session,
@@ -87,7 +87,7 @@ pub(super) fn ended(
 
 fn wait(call: &mut Call<'_>, session: &mut Session, plan: &Plan, wish: Wish) -> Step {
     let Some(mailbox) = session.mailbox().cloned() else {
-        // It is no connection's, and nobody could wake it.
+        // The session belongs to no connection, so nothing could wake it.
         write_nothing(call, plan);
         return Step::Done;
     };
@@ -98,7 +98,7 @@ fn wait(call: &mut Call<'_>, session: &mut Session, plan: &Plan, wish: Wish) -> 
     Step::Block { until: plan.timeout.and_then(|timeout| Instant::now().checked_add(timeout)) }
 }
 
-/// Runs the command in a transaction that is open, where it does not wait.
+/// Runs the command in an open transaction, where it does not wait.
 pub(in crate::redis) fn run_within(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -112,8 +112,8 @@ pub(in crate::redis) fn run_within(
     Ok(())
 }
 
-/// Takes from the first of the keys that has something and that `may_take` allows; gives the argument that it
-/// was. Whoever `has_waited` for a list goes on waiting if it finds something else under the key.
+/// Takes from the first non-empty key that `may_take` allows, and returns the index of its argument. A client
+/// that `has_waited` goes on waiting if a key holds another type.
 fn take_first(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -134,7 +134,7 @@ fn take_first(
     Ok(None)
 }
 
-/// What a command replies that does not wait and finds nothing.
+/// Writes the reply of a command that does not wait and finds nothing.
 fn write_nothing(call: &mut Call<'_>, plan: &Plan) {
     match plan.take {
         Take::Moved { .. } => call.reply.null(),

@@ -1,4 +1,4 @@
-//! Runs XREAD and XREADGROUP: gives what is there, or waits.
+//! Runs XREAD and XREADGROUP: returns what is there, or waits.
 
 use std::{sync::Arc, time::Instant};
 
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Runs the command of a connection. One that waits runs again when it is woken, and at its deadline.
+/// Runs a connection's command. One that waits runs again when it is woken, and at its deadline.
 pub(in crate::redis) fn run(
     call: &mut Call<'_>,
     session: &mut Session,
@@ -55,13 +55,13 @@ pub(in crate::redis) fn run(
     }
 }
 
-/// What came of it.
+/// The outcome of a run.
 enum Ran {
     /// The reply is written.
     Served,
-    /// There was nothing. Only on the writer is it certain that nothing comes before the session waits.
+    /// There was nothing. Only on the writer can no entry arrive before the session starts to wait.
     NeedsWriter,
-    /// There was nothing: this is what the session waits for, behind these ids.
+    /// There was nothing. The session waits for this, after these ids.
     Waits(Wish, Vec<StreamId>),
 }
 
@@ -103,7 +103,7 @@ fn read_group(
     let selected = session.selected().clone();
     execute::write(call, *writer, |call, tx| {
         session.client().note(command, tx.now_ms());
-        // To read makes no database.
+        // Reading does not create the database.
         call.database = selected.find_in(tx);
         let mut wish = wish(call, session, reading);
         wish.group = Some(call.arg(group).into());
@@ -142,7 +142,7 @@ fn wait(
     starts: Vec<StreamId>,
 ) -> Step {
     let Some(mailbox) = session.mailbox().cloned() else {
-        // It is no connection's, and nobody could wake it.
+        // The session belongs to no connection, so nothing could wake it.
         call.reply.null_array();
         return Step::Done;
     };
@@ -153,7 +153,7 @@ fn wait(
     Step::Block { until: reading.timeout.and_then(|timeout| Instant::now().checked_add(timeout)) }
 }
 
-/// Runs the command in a transaction that is open, where it does not wait.
+/// Runs the command in an open transaction, where it does not wait.
 pub(in crate::redis) fn run_within(
     call: &mut Call<'_>,
     transaction: Transaction<'_>,

@@ -1,10 +1,10 @@
-//! Who waits for what, in the order in which they came.
+//! Which sessions wait for what, in order of arrival.
 //!
-//! Invariant: of those that wait for a key, as many of the first are woken, or have found nothing since,
-//! as there are elements for. Whoever is woken and takes nothing lets the next one know.
+//! Invariant: of the sessions that wait for a key, as many at the front as there are elements for have
+//! been woken, or have found nothing since. A woken session that takes nothing wakes the next one.
 //!
-//! Entries of a stream are for all who read it, so everybody is woken; and of one group for the one who has waited longest, who lets
-//! the others of the group know when he has taken what he wants.
+//! Entries of a stream are for all readers, so a new entry wakes every one of them. Within a group, an entry is for the consumer
+//! that has waited longest, which wakes the group's other consumers after taking what it wants.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -24,52 +24,52 @@ use crate::{Mailbox, redis::clients::Client};
 /// What a session waits for: elements of the keys.
 pub(super) struct Wish {
     pub(super) database: DatabaseId,
-    /// The name of the database, which may not be there yet.
+    /// The name of the database, which may not exist yet.
     pub(super) name: Arc<str>,
     pub(super) kind: Kind,
     pub(super) keys: Vec<Box<[u8]>>,
-    /// How many elements it takes at most.
+    /// Maximum number of elements to take.
     pub(super) count: u64,
-    /// The group of consumers, if they are entries of streams for a consumer.
+    /// The consumer group, if the session waits for entries of streams as a consumer.
     pub(super) group: Option<Box<[u8]>>,
 }
 
-/// Why a session waits no longer.
+/// How a session was made to stop waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unblocked {
-    /// As if its time were over.
+    /// As if its timeout had passed.
     Timeout,
     /// With an error.
     Error,
 }
 
-/// All sessions of a server that wait for elements.
+/// All sessions of a server that wait for elements or entries.
 pub(crate) struct Waiters {
     store: Weak<dyn Store>,
-    /// How many there are.
+    /// The number of waiting sessions.
     count: AtomicUsize,
     all: Mutex<All>,
 }
 
 #[derive(Default)]
 struct All {
-    /// By the number of the session.
+    /// By session number.
     waiters: HashMap<u64, Waiter>,
-    /// By the database and the kind of what is waited for, and by the key.
+    /// By the database and the kind of value waited for, then by key.
     queues: HashMap<(DatabaseId, Kind), Queues>,
     next_ticket: u64,
-    /// As long as somebody waits.
+    /// Present as long as any session waits.
     observer: Option<ObserverGuard>,
 }
 
 /// The queue of each key.
 type Queues = HashMap<Box<[u8]>, Queue>;
 
-/// Those that wait for one key: sessions by their tickets.
+/// The sessions that wait for one key, by ticket.
 type Queue = BTreeMap<u64, u64>;
 
 struct Waiter {
-    /// The smallest has waited longest.
+    /// The smallest ticket has waited longest.
     ticket: u64,
     wish: Wish,
     mailbox: Mailbox,
@@ -78,19 +78,19 @@ struct Waiter {
 }
 
 impl Waiters {
-    /// Nobody waits yet.
+    /// Creates an instance with no waiting sessions.
     pub(crate) fn new(store: &Arc<dyn Store>) -> Arc<Self> {
         let store = Arc::downgrade(store);
         Arc::new(Self { store, count: AtomicUsize::new(0), all: Mutex::default() })
     }
 
-    /// How many sessions wait.
+    /// The number of waiting sessions.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Whether a session may take elements of a key that has `len`: those that wait for longer leave
-    /// some of them.
+    /// Whether a session may take elements of a key that has `len`: those that have waited longer must
+    /// leave some of them.
     pub(super) fn may_take(&self, session: u64, wish: &Wish, key: &[u8], len: u64) -> bool {
         if self.len() == 0 {
             return true;
@@ -121,14 +121,14 @@ impl Waiters {
         !before.any(|waiter| waiter.wish.group == wish.group)
     }
 
-    /// Wakes everybody, since what some have taken was given back.
+    /// Wakes all sessions, because elements that some of them took were put back.
     pub(crate) fn wake_all(&self) {
         if self.len() > 0 {
             self.lock().waiters.values_mut().for_each(Waiter::wake);
         }
     }
 
-    /// Ends the waiting of a session. Tells whether it was waiting.
+    /// Ends a session's wait. Returns whether it was waiting.
     pub(crate) fn unblock(&self, session: u64, how: Unblocked) -> bool {
         let mut all = self.lock();
         let Some(waiter) = all.waiters.get_mut(&session) else { return false };
@@ -137,7 +137,7 @@ impl Waiters {
         true
     }
 
-    /// Puts a session into the queues; one that has waited before keeps its place.
+    /// Adds a session to the queues. One that has waited before keeps its place.
     fn enter(self: &Arc<Self>, session: u64, wish: Wish, mailbox: Mailbox) {
         let mut all = self.lock();
         let ticket = match all.remove(session) {
@@ -160,8 +160,8 @@ impl Waiters {
         }
     }
 
-    /// Takes a session out of the queues. What it was woken for and leaves is the next one's;
-    /// of a key that it has taken from, the others are told anyway.
+    /// Removes a session from the queues. Elements that it was woken for but left go to the next one.
+    /// For the key that it took from, the other sessions are woken anyway.
     fn leave(&self, session: u64, taken: Option<&[u8]>) {
         let mut all = self.lock();
         let Some(waiter) = all.remove(session) else { return };
@@ -196,11 +196,11 @@ impl Observer for Waiters {
                     all.wake_first(change.database, key, &record);
                     all.wake_readers(change.database, key, |wish| wish.group.is_some());
                 }
-                // It may be that the database was dropped, and gets another number.
+                // The database may have been dropped, and will get another number.
                 What::Cleared | What::Moved { .. } => {
                     all.wake_where(|wish| wish.database == change.database);
                 }
-                // A group has gone with its stream.
+                // Its groups are gone with the stream.
                 What::Deleted { key } | What::Reclaimed { key } => {
                     all.wake_readers(change.database, key, |wish| wish.group.is_some());
                 }
@@ -217,11 +217,11 @@ impl All {
         self.queues.get(&(database, kind))?.get(key)
     }
 
-    /// Wakes as many of the first as there are elements for.
+    /// Wakes as many sessions at the front as there are elements for.
     fn wake_first(&mut self, database: DatabaseId, key: &[u8], record: &Record<'_>) {
         let keys = self.queues.get(&(database, record.kind));
         let Some(queue) = keys.and_then(|keys| keys.get(key)) else { return };
-        // A damaged record is told of by whoever reads it.
+        // A damaged record is reported by whichever session reads it.
         let mut left = tokaido_collections::len(record).unwrap_or(1);
         for session in queue.values() {
             if left == 0 {
@@ -234,7 +234,7 @@ impl All {
         }
     }
 
-    /// Wakes the first of those that are not woken yet.
+    /// Wakes the first session that is not woken yet.
     fn wake_next(&mut self, database: DatabaseId, kind: Kind, key: &[u8]) {
         let Some(queue) = self.queues.get(&(database, kind)).and_then(|keys| keys.get(key)) else {
             return;
@@ -246,7 +246,7 @@ impl All {
         }
     }
 
-    /// Wakes those who wait for entries of a stream.
+    /// Wakes the matching sessions that wait for entries of a stream.
     fn wake_readers(&mut self, database: DatabaseId, key: &[u8], is_meant: impl Fn(&Wish) -> bool) {
         let keys = self.queues.get(&(database, Kind::Stream));
         let Some(queue) = keys.and_then(|keys| keys.get(key)) else { return };
@@ -257,7 +257,7 @@ impl All {
         }
     }
 
-    /// Wakes those of the same group: one of them has left, who may have been the first.
+    /// Wakes the sessions of the same group after one of them, which may have been the first, has left.
     fn wake_rivals(&mut self, left: &Wish) {
         for key in &left.keys {
             self.wake_readers(left.database, key, |wish| wish.group == left.group);
@@ -268,7 +268,7 @@ impl All {
         self.waiters.values_mut().filter(|waiter| is_meant(&waiter.wish)).for_each(Waiter::wake);
     }
 
-    /// Wakes those whose database has come into being.
+    /// Wakes the sessions whose database has been created.
     fn wake_homeless(&mut self, store: &dyn Store) {
         if !self.queues.keys().any(|(database, _)| *database == DatabaseId::NOWHERE) {
             return;
@@ -308,11 +308,11 @@ impl Waiter {
     }
 }
 
-/// A session's place in the queues, which ends with it.
+/// A session's place in the queues, which it leaves on drop.
 pub(crate) struct Waiting {
     waiters: Arc<Waiters>,
     client: Arc<Client>,
-    /// The ids behind which entries of streams are waited for.
+    /// The session waits for entries of streams after these ids.
     starts: Vec<StreamId>,
 }
 
@@ -322,22 +322,22 @@ impl Waiting {
         Self { waiters, client, starts }
     }
 
-    /// The ids behind which entries of streams are waited for.
+    /// The ids after which entries of streams are waited for.
     pub(super) fn starts(&self) -> Vec<StreamId> {
         self.starts.clone()
     }
 
-    /// Waits, from now on or still.
+    /// Starts to wait, or goes on waiting.
     pub(super) fn wait(&self, wish: Wish, mailbox: Mailbox) {
         self.waiters.enter(self.client.id, wish, mailbox);
     }
 
-    /// Takes what was said to end the waiting.
+    /// How the wait was ended from outside, if it was.
     pub(super) fn unblocked(&self) -> Option<Unblocked> {
         self.waiters.lock().waiters.get(&self.client.id)?.unblocked
     }
 
-    /// An element of the key was taken.
+    /// Leaves the queues after taking an element of the key.
     pub(super) fn served(self, key: &[u8]) {
         self.waiters.leave(self.client.id, Some(key));
     }

@@ -1,4 +1,4 @@
-//! Every command of Redis 7.2: which of them are here, which are here but differ, and which are not.
+//! Every command of Redis 7.2: those that work the same here, those that differ, and those absent.
 
 mod page;
 mod table;

@@ -1,9 +1,9 @@
-//! What differs and what is absent, and why. All else that Redis 7.2 has is here as Redis has it, but for limits.
+//! The commands that differ or are absent, and why. All others of Redis 7.2 are the same here, except for limits.
 
-/// The names of the commands and subcommands of Redis 7.2, one a line, as COMMAND LIST gives them.
+/// The names of the commands and subcommands of Redis 7.2, one per line, as COMMAND LIST returns them.
 pub(super) const REDIS: &str = include_str!("redis-7.2.txt");
 
-/// Commands that are here but do something else, and what.
+/// Commands that exist here but differ, and how.
 pub(super) const DIFFERENT: &[(&[&str], &str)] = &[
     (&["command|getkeysandflags"], "each key is of `RO access` or of `RW update`"),
     (&["acl|cat"], "there is one category more, `procedure`"),
@@ -69,7 +69,7 @@ pub(super) const DIFFERENT: &[(&[&str], &str)] = &[
     (&["touch"], "it changes nothing, and counts"),
 ];
 
-/// Commands that are not here, and why.
+/// Commands that do not exist here, and why.
 pub(super) const ABSENT: &[(&[&str], &str)] = &[
     (&["pfdebug", "pfselftest", "script|debug"], "they look into Redis' own insides"),
     (&["migrate"], "DUMP and RESTORE move a record, `tokaido dump` and `tokaido load` a database"),
@@ -78,7 +78,7 @@ pub(super) const ABSENT: &[(&[&str], &str)] = &[
     (&["restore-asking"], "it is of clusters alone"),
 ];
 
-/// Whether a list has this name.
+/// Whether a list contains this name.
 pub(super) fn has(list: &[(&[&str], &str)], name: &str) -> bool {
     list.iter().any(|(names, _)| names.contains(&name))
 }

@@ -1,4 +1,4 @@
-//! DUMP and RESTORE: records in Redis' own form.
+//! DUMP and RESTORE: records in Redis's format.
 
 mod read;
 mod streams;

@@ -1,4 +1,4 @@
-//! What DUMP gives.
+//! What DUMP returns.
 
 use tokaido_collections::{Hash, List, Set, SortedSet, Span};
 use tokaido_store::{Direction, Kind, ReadTransaction};
@@ -23,7 +23,7 @@ pub(in crate::redis) fn payload(
     Ok(Some(payload))
 }
 
-/// Writes as many elements as were announced, or until there is no room left.
+/// Writes as many elements as were announced, or stops when the room is used up.
 fn collection(
     call: &Call<'_>,
     tx: &mut dyn ReadTransaction,
@@ -75,7 +75,7 @@ fn collection(
             elements = set.len(tx)?;
             call.check_visit(elements)?;
             encoder.sorted_set(elements);
-            // From the highest on, as Redis has them: so they are restored the fastest there.
+            // From the highest score down, as in Redis, which restores this order fastest.
             set.visit(tx, &Span::all(), Direction::Backward, |member, score| {
                 encoder.text(member);
                 encoder.score(score);

@@ -1,4 +1,4 @@
-//! Streams, which have more than elements: groups of consumers, and what is pending of them.
+//! Streams, which have more than elements: consumer groups and their pending entries.
 
 use std::{
     collections::HashMap,
@@ -92,7 +92,7 @@ fn group_value(
     Ok(group)
 }
 
-/// Puts a stream under the key, where nothing is.
+/// Puts a stream under the key, which must be free.
 pub(super) fn put(
     call: &Call<'_>,
     tx: &mut dyn WriteTransaction,

@@ -1,4 +1,4 @@
-//! What RESTORE takes.
+//! What RESTORE accepts.
 
 use tokaido_collections::{End, Hash, List, Set, SortedSet};
 use tokaido_store::{Amendment, Marks, NewRecord, WriteTransaction};
@@ -17,7 +17,7 @@ struct Options {
 impl Options {
     fn read(call: &Call<'_>) -> Result<Self, Failure> {
         let (mut options, mut at) = (Self::default(), 4);
-        // How long nobody asked for it, or how often: one excludes the other. Neither is noted here.
+        // The key's idle time or access frequency: one excludes the other. Neither is stored here.
         let (mut is_idle, mut is_counted) = (false, false);
         while at < call.len() {
             let has_more = at + 1 < call.len();
@@ -72,7 +72,7 @@ pub(super) fn restore(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Res
     Ok(())
 }
 
-/// Puts the value in place of what is under the key.
+/// Replaces what is under the key with the value.
 fn put(
     call: &Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -114,7 +114,7 @@ fn put(
             (0, 0)
         }
     };
-    // Some element is there twice.
+    // Some element occurs twice.
     if put != elements as u64 {
         return Err(Failure::Store("Bad data format".to_owned()));
     }

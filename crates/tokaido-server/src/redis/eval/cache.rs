@@ -1,4 +1,4 @@
-//! The scripts that the server knows, by the SHA-1 of their texts.
+//! The scripts that the server knows, by the SHA-1 of their source text.
 
 use std::{
     collections::HashMap,
@@ -19,14 +19,14 @@ use crate::{Limits, call_statistics::CallStatistics, redis::failure::Failure};
 /// A script.
 #[derive(Debug)]
 pub(crate) struct Script {
-    /// The SHA-1 of its text, in hexadecimal digits.
+    /// The SHA-1 of its text, in hexadecimal.
     name: String,
     text: Box<[u8]>,
     pub(super) flags: ScriptFlags,
     pub(super) statistics: CallStatistics,
-    /// When it was last asked for, in requests.
+    /// When it was last used, as a count of requests.
     used: AtomicU64,
-    /// It was made known. If it is forgotten, one of the same text is made anew.
+    /// It was added to the cache. If it is evicted, the same text makes a new script.
     is_kept: AtomicBool,
 }
 
@@ -43,11 +43,11 @@ impl Script {
     }
 }
 
-/// What one server knows of scripts.
+/// The scripts of one server.
 #[derive(Default)]
 pub(crate) struct ScriptCache {
     known: Mutex<Known>,
-    /// Grows when the scripts are forgotten, so that threads forget what they have compiled.
+    /// Incremented when all scripts are flushed, so that threads discard their compiled scripts.
     generation: AtomicU64,
     /// The threads that run scripts.
     pub(super) slots: Slots,
@@ -56,13 +56,13 @@ pub(crate) struct ScriptCache {
 #[derive(Default)]
 struct Known {
     scripts: HashMap<String, Arc<Script>>,
-    /// The sum of their texts' lengths.
+    /// The total length of their texts.
     bytes: usize,
     requests: u64,
 }
 
 impl Known {
-    /// Forgets the script that was not asked for the longest.
+    /// Evicts the least recently used script.
     fn forget_one(&mut self) {
         let oldest = self.scripts.values().min_by_key(|script| script.used.load(Relaxed));
         if let Some(name) = oldest.map(|script| script.name.clone()) {
@@ -82,7 +82,7 @@ impl ScriptCache {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The script of that name, in any mixture of cases.
+    /// The script with this name, which may be in upper, lower or mixed case.
     pub(super) fn find(&self, name: &[u8]) -> Option<Arc<Script>> {
         let name = std::str::from_utf8(name).ok()?;
         let mut known = self.lock();
@@ -95,7 +95,7 @@ impl ScriptCache {
         Some(found.clone())
     }
 
-    /// The script of that text. A new one is known once it was compiled: see [`keep`](Self::keep).
+    /// The script with this text. A new one is cached once compiled: see [`keep`](Self::keep).
     pub(super) fn of_text(&self, text: &[u8], limits: &Limits) -> Result<Arc<Script>, Failure> {
         let max = limits.redis_script_bytes_max;
         if text.len() > max {
@@ -110,8 +110,8 @@ impl ScriptCache {
         }
     }
 
-    /// Makes a script known. If there are too many, others that were not asked for the longest are
-    /// forgotten.
+    /// Adds a script to the cache. If the cache is over its limits, evicts least recently used
+    /// scripts.
     pub(super) fn keep(&self, script: &Arc<Script>, limits: &Limits) {
         if script.is_kept.swap(true, Relaxed) {
             return;
@@ -132,7 +132,7 @@ impl ScriptCache {
         }
     }
 
-    /// Forgets all scripts.
+    /// Discards all scripts.
     pub(super) fn flush(&self) {
         *self.lock() = Known::default();
         self.generation.fetch_add(1, Relaxed);

@@ -1,4 +1,4 @@
-//! Commands that a script of a client runs in its own transaction, with the words that Redis has for
+//! Commands that a client's script runs in its own transaction, with Redis's error messages for
 //! scripts.
 
 use std::sync::Arc;
@@ -25,20 +25,20 @@ use crate::{
     selected::Selected,
 };
 
-/// The commands for one run of a script.
+/// Runs the commands of one script run.
 pub(super) struct EvalHost<'s> {
     shared: &'s Shared,
-    /// Whoever sent the script.
+    /// The session that sent the script.
     session: &'s Session,
-    /// The database that the script works on: SELECT changes it until the script ends.
+    /// The database that the script works on. SELECT changes it until the script ends.
     selected: Selected,
     mode: Mode,
     /// The version of the protocol that the script has chosen.
     version: Version,
     reply: ScriptReply,
-    /// What it has published so far.
+    /// The messages that it has published so far.
     messages: Vec<Message>,
-    /// Notes what it reads.
+    /// Records what it reads.
     reader: Option<Arc<Reader>>,
 }
 
@@ -59,7 +59,7 @@ impl<'s> EvalHost<'s> {
         self.version
     }
 
-    /// What was published, to be sent once the transaction is committed.
+    /// The published messages, to be sent once the transaction is committed.
     pub(super) fn into_messages(self) -> Vec<Message> {
         self.messages
     }
@@ -143,7 +143,7 @@ impl Host for EvalHost<'_> {
         let command = self.admit(request).map_err(refused)?;
         match self.run(command, request, transaction) {
             Ok(()) => Ok(self.reply.take()),
-            // Commands find out what is wrong with their arguments before they write.
+            // Commands check their arguments before they write.
             Err(failure) if failure.may_follow_writes() && writes(command) => {
                 let message = failure.to_string();
                 let message = message.strip_prefix("ERR ").unwrap_or(&message);

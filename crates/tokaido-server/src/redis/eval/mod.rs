@@ -1,4 +1,4 @@
-//! Scripts that clients send: EVAL and its kin, and the cache of scripts.
+//! Scripts that clients send: EVAL and related commands, and their cache.
 
 mod cache;
 mod commands;

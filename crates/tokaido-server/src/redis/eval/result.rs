@@ -1,11 +1,11 @@
-//! What the result of a script becomes in a reply.
+//! How the result of a script becomes a reply.
 
 use tokaido_script::Value;
 use tokaido_wire::resp::Version;
 
 use crate::redis::reply::Reply;
 
-/// Writes a result. `version` is the one that the script has chosen, by which booleans go; the reply is of the client's.
+/// Writes a result. `version` is the one the script has chosen and decides about booleans; the reply is of the client's.
 pub(in crate::redis) fn write(reply: &mut dyn Reply, version: Version, value: &Value) {
     match value {
         Value::Nil => reply.null(),
@@ -20,7 +20,7 @@ pub(in crate::redis) fn write(reply: &mut dyn Reply, version: Version, value: &V
     }
 }
 
-/// As C's conversion does it on most machines: what has no room is the least integer.
+/// Converts like C on most machines: a number out of range becomes the smallest integer.
 fn truncated(number: f64) -> i64 {
     if (-(2f64.powi(63))..2f64.powi(63)).contains(&number) { number as i64 } else { i64::MIN }
 }
@@ -36,7 +36,7 @@ fn write_array<'v>(
     }
 }
 
-/// The first of the fields that mean something decides; else a table is an array up to its first nil.
+/// The first field with a special meaning decides; otherwise a table is an array up to its first nil.
 fn write_table(reply: &mut dyn Reply, version: Version, fields: &[(Value, Value)]) {
     let field = |name: &str| field(fields, name);
     if let Some(Value::String(message)) = field("err") {
@@ -96,7 +96,7 @@ fn entries(table: &Value) -> Option<Vec<(Value, &Value)>> {
     }
 }
 
-/// The values under 1, 2, 3 and so on. Fields are sorted.
+/// The values under 1, 2, 3 and so on, up to the first gap. Fields must be sorted.
 fn sequence(fields: &[(Value, Value)]) -> impl Iterator<Item = &Value> {
     let places = fields.iter().filter(|(key, _)| matches!(key, Value::Integer(1..)));
     let in_sequence = |(place, (key, _)): &(i64, &(Value, Value))| *key == Value::Integer(*place);

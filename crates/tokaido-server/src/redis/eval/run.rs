@@ -1,4 +1,4 @@
-//! Runs scripts of clients: each in the transaction that it is given.
+//! Runs clients' scripts, each in the transaction that it is given.
 
 use std::{
     sync::Arc,
@@ -19,7 +19,7 @@ use crate::{
 /// The arguments of EVAL before the keys: the name, the script, and the number of keys.
 const HEAD_LEN: usize = 3;
 
-/// A script, and what it is called with but for the arguments themselves.
+/// A script, and how it is called, without the arguments themselves.
 pub(crate) struct ScriptCall {
     pub(super) script: Arc<Script>,
     pub(super) mode: Mode,
@@ -31,14 +31,14 @@ impl ScriptCall {
         self.mode
     }
 
-    /// Whether a worker may run it itself, if it reads.
+    /// Whether a worker may run it itself if it only reads.
     pub(crate) fn runs_inline(&self) -> bool {
         self.script.statistics.is_short()
     }
 }
 
-/// Runs Lua of a client in a transaction that is open; gives the version of the protocol that it has chosen, too.
-/// `run` is given the keys, the first arguments behind the head, and the others.
+/// Runs a client's Lua code in an open transaction. Also returns the protocol version that the code has chosen.
+/// `run` gets the keys, which are the first arguments after the head, and the other arguments.
 pub(in crate::redis) fn run_lua(
     call: &mut Call<'_>,
     session: &Session,
@@ -72,7 +72,7 @@ pub(in crate::redis) fn run_lua(
     Ok((version, called))
 }
 
-/// Runs a script in a transaction that is open, and writes its result.
+/// Runs a script in an open transaction, and writes its result.
 pub(in crate::redis) fn call_in(
     call: &mut Call<'_>,
     session: &Session,
@@ -97,7 +97,7 @@ pub(in crate::redis) fn call_in(
     )?;
     match called {
         Ok(value) => result::write(call.reply, version, &value),
-        // The error is a reply as any other, and the transaction is committed.
+        // The error is a reply like any other, and the transaction is committed.
         Err(CallError::Raised { message, .. }) if shared.keeps_failed_scripts() => {
             call.reply.error(&message);
         }
@@ -106,7 +106,7 @@ pub(in crate::redis) fn call_in(
     call.check_reply()
 }
 
-/// What the client is told of a script that failed.
+/// The error that the client gets for a failed script.
 fn failure(script: &Script, error: CallError) -> Failure {
     match error {
         CallError::Raised { message, .. } => Failure::Script(message),
@@ -118,7 +118,7 @@ fn failure(script: &Script, error: CallError) -> Failure {
     }
 }
 
-/// Compiles a script, makes it known, and answers with its name.
+/// Compiles and caches a script, and replies with its name.
 pub(in crate::redis) fn load(
     call: &mut Call<'_>,
     procedures: &mut Procedures<'_>,

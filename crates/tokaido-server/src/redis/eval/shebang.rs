@@ -1,18 +1,18 @@
-//! The first line of a script, if it begins with `#!`: what the script says of itself.
+//! The first line of a script, if it begins with `#!`: what the script declares about itself.
 
 use crate::redis::failure::Failure;
 
-/// What a script says of itself.
+/// What a script declares about itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ScriptFlags {
-    /// There is such a line, so that the flags are all of them.
+    /// There is a shebang line, so the flags are complete.
     pub(super) is_declared: bool,
-    /// It does not write.
+    /// The script does not write.
     pub(super) no_writes: bool,
 }
 
-/// The flags that Redis knows. All but the first are about what there is not here: a limit of memory at which
-/// writes are refused, replicas, a cluster.
+/// The flags that Redis knows. All but the first concern features that do not exist here: a memory limit at
+/// which writes are refused, replicas, clusters.
 const NO_WRITES: &str = "no-writes";
 const OTHERS: [&str; 4] = ["allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
 

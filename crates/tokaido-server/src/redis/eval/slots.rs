@@ -1,4 +1,4 @@
-//! What other threads know of those that run Lua of clients: what runs there, and how it is stopped.
+//! What other threads can see of a thread that runs clients' Lua code: what runs, and how to stop it.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
@@ -7,10 +7,10 @@ use std::{
 
 use tokaido_script::Interrupt;
 
-/// Maximum length of a command of which others are told, in bytes; arguments behind that are left out.
+/// Maximum length of a command as shown to others, in bytes. Arguments beyond it are left out.
 const COMMAND_LEN_MAX: usize = 4 << 10;
 
-/// What others know of one thread.
+/// The state of one thread that other threads can see.
 pub(in crate::redis) struct Slot {
     interrupt: Interrupt,
     state: Mutex<State>,
@@ -18,14 +18,14 @@ pub(in crate::redis) struct Slot {
 
 #[derive(Default)]
 struct State {
-    /// When what runs has begun.
+    /// When the running code started.
     since: Option<Instant>,
-    /// Its name and the command that runs it, one behind the other: memory is kept from one to the next.
+    /// Its name and the command that runs it, concatenated. The memory is reused from one run to the next.
     texts: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// Something that runs.
+/// A script or function that is running.
 #[derive(Debug)]
 pub(in crate::redis) struct RunningScript {
     pub(in crate::redis) name: Vec<u8>,
@@ -42,8 +42,8 @@ impl Slot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that something begins, until what this gives is dropped. Whatever was to be stopped before has
-    /// ended. `texts` are its name and the command.
+    /// Records the start of a run, which ends when the returned guard is dropped. Earlier requests to stop
+    /// a run do not affect it. `texts` are its name and the command.
     pub(in crate::redis) fn begin<'t>(&self, texts: impl Iterator<Item = &'t [u8]>) -> Running<'_> {
         let mut state = self.lock();
         let State { since, texts: bytes, ends } = &mut *state;
@@ -61,7 +61,7 @@ impl Slot {
         Running(self)
     }
 
-    /// Stops what runs; tells whether there is something.
+    /// Stops what is running. Returns whether anything was.
     fn kill(&self) -> bool {
         let state = self.lock();
         let is_running = state.since.is_some();
@@ -82,7 +82,7 @@ impl Slot {
     }
 }
 
-/// Something runs, until this is dropped.
+/// Marks the slot as running until it is dropped.
 pub(in crate::redis) struct Running<'s>(&'s Slot);
 
 impl Drop for Running<'_> {
@@ -92,7 +92,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// The threads that run Lua of clients.
+/// The threads that run clients' Lua code.
 #[derive(Default)]
 pub(in crate::redis) struct Slots(Mutex<Vec<Weak<Slot>>>);
 
@@ -101,20 +101,20 @@ impl Slots {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes a thread known.
+    /// Registers a thread.
     pub(in crate::redis) fn enter(&self, slot: &Arc<Slot>) {
         let mut slots = self.lock();
         slots.retain(|slot| slot.strong_count() > 0);
         slots.push(Arc::downgrade(slot));
     }
 
-    /// Stops all that runs; tells whether there was anything.
+    /// Stops everything that is running. Returns whether anything was.
     pub(in crate::redis) fn kill(&self) -> bool {
         let slots = self.lock();
         slots.iter().filter_map(Weak::upgrade).fold(false, |any, slot| slot.kill() | any)
     }
 
-    /// What has run for the longest.
+    /// The script or function that has run the longest.
     pub(in crate::redis) fn longest_running(&self) -> Option<RunningScript> {
         let slots = self.lock();
         let running = slots.iter().filter_map(Weak::upgrade).filter_map(|slot| slot.running());

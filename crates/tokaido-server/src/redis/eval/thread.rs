@@ -1,4 +1,4 @@
-//! The scripts of one thread: its virtual machine, and how what runs there is stopped from another thread.
+//! The scripts of one thread: its virtual machine, and how another thread stops what runs in it.
 
 use std::{iter, sync::Arc};
 
@@ -11,18 +11,18 @@ use crate::{
     shared::REDIS_VERSION_NUMBERS,
 };
 
-/// The scripts of one thread. Its virtual machine is made for the first of them.
+/// The scripts of one thread. Its virtual machine is created for the first of them.
 #[derive(Default)]
 pub(crate) struct ThreadScripts {
     machine: Option<Box<Machine>>,
-    /// What FCALL calls, which has a virtual machine of its own.
+    /// The functions that FCALL calls, with a virtual machine of their own.
     pub(in crate::redis) functions: ThreadFunctions,
 }
 
 struct Machine {
     vm: RedisVm,
     slot: Arc<Slot>,
-    /// Of the cache, when the compiled scripts were last forgotten.
+    /// The cache's generation when the compiled scripts were last discarded.
     generation: u64,
 }
 
@@ -47,7 +47,7 @@ impl ThreadScripts {
         Ok(machine)
     }
 
-    /// Compiles a script, and makes it known to the server.
+    /// Compiles a script and adds it to the server's cache.
     pub(super) fn compile(&mut self, shared: &Shared, script: &Arc<Script>) -> Result<(), Failure> {
         let compiled = self.machine(shared)?.vm.compile(script.as_redis());
         compiled.map_err(|message| {

@@ -1,4 +1,4 @@
-//! Which events are wanted, as the letters of `notify-keyspace-events` say.
+//! Which events are wanted, given by the letters of `notify-keyspace-events`.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Classes(u16);
 
-/// The letters that the setting knows, as Redis' error has them.
+/// The valid letters of the setting, as in Redis's error message.
 pub(crate) const LETTERS: &str = "Ag$lshzxeKEtmdn";
 
 /// The letters of single classes, in the order in which Redis shows them. `A` is all but the last four.
@@ -44,7 +44,7 @@ impl Classes {
     const ALL: Self = Self((1 << 10) - 1);
     const NONE: Self = Self(0);
 
-    /// The classes of these letters; `None` if one of them is none.
+    /// The classes of these letters, or `None` if one of them is invalid.
     pub(crate) fn parse(letters: &str) -> Option<Self> {
         letters.chars().try_fold(Self::NONE, |classes, letter| {
             let found = SINGLE.iter().find(|(known, _)| *known == letter);

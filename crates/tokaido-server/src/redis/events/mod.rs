@@ -1,8 +1,8 @@
-//! Keyspace events: messages about every change of a key, if the setting `notify-keyspace-events` asks for
+//! Keyspace events: messages about every change of a key, if the setting `notify-keyspace-events` enables
 //! them.
 //!
-//! What has changed is told by an observer of what is committed, whoever changed it. What a command calls
-//! its change, it notes under the number of its transaction.
+//! An observer of commits reports what has changed, whichever client or command changed it. A command
+//! records its names for the changes under the number of its transaction.
 
 mod classes;
 mod names;

@@ -1,12 +1,12 @@
-//! What Redis calls the changes that a command makes.
+//! Redis's names for the changes that a command makes.
 
 use tokaido_store::{Kind, What};
 
 use super::classes::Classes;
 use crate::redis::call::Call;
 
-/// The names of what a command has done to the key of its argument at `place`, in order. None for a command that
-/// only reads the key, and for one that this list does not know.
+/// The names of what a command has done to the key at argument `place`, in order. Empty for a command that only
+/// reads the key, and for one that this list does not include.
 pub(super) fn of_command(name: &str, call: &Call<'_>, place: usize) -> &'static [&'static str] {
     let is_first = place == 1;
     let has = |word: &str| (2..call.len()).any(|index| call.is_word(index, word));
@@ -73,7 +73,7 @@ pub(super) fn of_command(name: &str, call: &Call<'_>, place: usize) -> &'static 
     }
 }
 
-/// The same of commands that know nothing of what stands in a value.
+/// Like [`of_command`], for commands that do not look inside a value.
 fn of_whole_record(name: &str, is_first: bool) -> &'static [&'static str] {
     match name {
         "del" | "unlink" | "getdel" => &["del"],
@@ -86,7 +86,7 @@ fn of_whole_record(name: &str, is_first: bool) -> &'static [&'static str] {
     }
 }
 
-/// What a change is called that no command has named.
+/// The name of a change that no command has named.
 pub(super) fn of_change(what: What<'_>) -> Option<&'static str> {
     Some(match what {
         What::Cleared | What::Moved { .. } => return None,
@@ -103,12 +103,12 @@ pub(super) fn of_change(what: What<'_>) -> Option<&'static str> {
     })
 }
 
-/// Whether a key whose last change has this name is gone by that name alone, with no `del` behind it.
+/// Whether a key whose last change has this name is gone without a further `del` event.
 pub(super) fn is_of_going(name: &str) -> bool {
     matches!(name, "del" | "rename_from" | "move_from" | "expired")
 }
 
-/// Whether a change that has deleted the key is called `del`, and not by this name.
+/// Whether a change with this name that deleted the key is reported as `del` instead.
 pub(super) fn is_of_staying(name: &str) -> bool {
     name.ends_with("store") || name == "expire"
 }

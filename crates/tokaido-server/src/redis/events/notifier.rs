@@ -1,4 +1,4 @@
-//! Publishes the events of what was committed.
+//! Publishes the events of committed transactions.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,10 +16,10 @@ use tokaido_store::{
 use super::{classes::Classes, names};
 use crate::redis::{Message, call::Call, command::Command, pubsub::Channels, uses::key_places};
 
-/// The name of a database as Redis numbers it: `main` is 0.
+/// The name of the database `main`, which Redis numbers 0.
 const MAIN: &str = "0";
 
-/// Publishes events, if any are wanted. Otherwise it costs a write one load.
+/// Publishes events, if any are wanted. Otherwise it costs each write one atomic load.
 pub(crate) struct Notifier {
     store: Weak<dyn Store>,
     main: DatabaseId,
@@ -30,17 +30,17 @@ pub(crate) struct Notifier {
 
 #[derive(Default)]
 struct State {
-    /// As long as events are wanted.
+    /// Present while events are wanted.
     observer: Option<ObserverGuard>,
     /// What commands have done in transactions that are not published yet.
     noted: BTreeMap<CommitNumber, Vec<Note>>,
-    /// The names of databases, and how many had been dropped when they were looked for.
+    /// The names of databases, and how many had been dropped when the names were read.
     databases: (u64, HashMap<DatabaseId, String>),
 }
 
-/// What a command calls what it did to a key.
+/// The names that a command gives to what it did to a key.
 struct Note {
-    /// `None`: it is another one than the selected.
+    /// `None`: a database other than the selected one.
     database: Option<DatabaseId>,
     key: Vec<u8>,
     names: &'static [&'static str],
@@ -61,12 +61,12 @@ impl Notifier {
         })
     }
 
-    /// The events that are published.
+    /// The events to publish.
     pub(crate) fn wanted(&self) -> Classes {
         Classes::from_bits(self.wanted.load(Ordering::Relaxed))
     }
 
-    /// Publishes these events from now on.
+    /// From now on, publishes these events.
     pub(crate) fn want(self: &Arc<Self>, classes: Classes) {
         let mut state = self.lock();
         self.wanted.store(classes.bits(), Ordering::Relaxed);
@@ -78,7 +78,7 @@ impl Notifier {
         }
     }
 
-    /// Notes what a command has done in a transaction that may yet be rolled back.
+    /// Records what a command has done in a transaction that may yet be rolled back.
     pub(crate) fn note(&self, command: &Command, call: &Call<'_>, tx: &dyn WriteTransaction) {
         if !self.wanted().wants_any() {
             return;
@@ -96,7 +96,7 @@ impl Notifier {
         }
     }
 
-    /// As [`note`](Self::note), where a command itself says what it has done to a key.
+    /// Like [`note`](Self::note), for a command that itself says what it has done to a key.
     pub(crate) fn note_names(
         &self,
         database: DatabaseId,
@@ -110,11 +110,11 @@ impl Notifier {
         }
     }
 
-    /// Runs `body` as one transaction, and again after a conflict; the flush is the caller's. What an attempt
-    /// notes that is not committed is void. Gives the transaction's number as well, if it has changed anything.
+    /// Runs `body` as one transaction, and again after a conflict; the caller flushes. Notes of an attempt that
+    /// is not committed are discarded. Also returns the transaction's number if it has changed anything.
     ///
     /// # Errors
-    /// The body's, or why the store did not commit.
+    /// The body's error, or the reason why the store did not commit.
     pub(crate) fn transact<T, E>(
         &self,
         writer: &mut dyn Writer,
@@ -133,7 +133,7 @@ impl Notifier {
         ran.map(|(result, committed)| (result, Some(committed).filter(|&last| last == number)))
     }
 
-    /// A transaction of this number begins, or was rolled back: what was noted under it is void.
+    /// Discards the notes under a number whose transaction begins or was rolled back.
     fn forget(&self, number: CommitNumber) {
         if self.wanted().wants_any() {
             self.lock().noted.remove(&number);

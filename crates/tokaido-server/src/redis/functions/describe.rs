@@ -11,10 +11,10 @@ use crate::redis::{call::Call, failure::Failure, glob, reply::Reply};
 /// The engine of libraries that clients load.
 const LUA: &[u8] = b"LUA";
 
-/// The engine of files of procedures, which the operator installs.
+/// The engine of procedure files, which the operator installs.
 const TOKAIDO: &[u8] = b"TOKAIDO";
 
-/// What FUNCTION LIST is asked for.
+/// What FUNCTION LIST asks for.
 struct Asked<'c> {
     pattern: &'c [u8],
     with_code: bool,
@@ -40,7 +40,7 @@ fn asked<'c>(call: &Call<'c>) -> Result<Asked<'c>, Failure> {
     Ok(Asked { pattern: pattern.unwrap_or(b"*"), with_code })
 }
 
-/// A file of procedures is shown as a library, each procedure as a function, with an engine of its own name.
+/// Shows a procedure file as a library and each procedure as a function, with a separate engine name.
 pub(super) fn list(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let Asked { pattern, with_code } = asked(call)?;
     let program = call.shared.program.get();
@@ -72,7 +72,7 @@ pub(super) fn list(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<
     Ok(())
 }
 
-/// What stands before the functions.
+/// Writes the fields before the functions.
 fn write_head(reply: &mut dyn Reply, name: &str, engine: &[u8], functions: usize, with_code: bool) {
     reply.map(3 + usize::from(with_code));
     reply.bulk(b"library_name");
@@ -112,7 +112,7 @@ fn write_function(reply: &mut dyn Reply, name: &str, description: Option<&[u8]>,
     flags.iter().for_each(|flag| reply.simple(flag));
 }
 
-/// Of several functions that run, the one that has run for the longest is told.
+/// If several functions are running, reports the one that has run the longest.
 pub(super) fn stats(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let libraries = libraries(call, tx)?;
     let reply = &mut *call.reply;

@@ -1,4 +1,4 @@
-//! Libraries as they stand in the store.
+//! Libraries as stored.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,25 +15,25 @@ use crate::{
     redis::{eval::Slots, failure::Failure},
 };
 
-/// The key of the record that has all libraries. docs/file-format.md describes its value.
+/// The key of the record that holds all libraries. docs/file-format.md describes its value.
 const KEY: &[u8] = b"functions";
 
-/// The version of the record's form, which its first byte is.
+/// The version of the record's format, which is its first byte.
 const FORM: u8 = 1;
 
-/// The length of a digest: hexadecimal digits.
+/// The length of a digest in hexadecimal digits.
 const DIGEST_LEN: usize = 40;
 
 /// A library.
 #[derive(Debug)]
 pub(in crate::redis) struct Library {
-    /// The digest of its code, by which virtual machines know it.
+    /// The digest of its code, by which virtual machines identify it.
     pub(super) id: String,
     pub(super) code: Vec<u8>,
     pub(super) functions: Vec<Function>,
 }
 
-/// A function, and what is counted of it.
+/// A function and its statistics.
 #[derive(Debug)]
 pub(in crate::redis) struct Function {
     pub(super) registered: RegisteredFunction,
@@ -51,10 +51,10 @@ impl Library {
 /// All libraries, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Libraries {
-    /// Of what stands in the store; empty if nothing does, or if they have been changed since.
+    /// The digest of the stored libraries. Empty if there are none, or after a change of these.
     digest: Vec<u8>,
     by_name: BTreeMap<String, Arc<Library>>,
-    /// Where each function is.
+    /// The library and the index of each function.
     functions: HashMap<String, (Arc<Library>, usize)>,
 }
 
@@ -76,17 +76,17 @@ impl Libraries {
         self.functions.keys().map(String::as_str)
     }
 
-    /// The functions that a procedure has the name of, so that FCALL finds that.
+    /// The functions hidden from FCALL by a procedure of the same name.
     pub(crate) fn hidden_by<'l>(&'l self, program: &'l Program) -> impl Iterator<Item = &'l str> {
         self.function_names().filter(|name| program.find(name.as_bytes()).is_some())
     }
 
-    /// The library that has a function of that name, and its place there.
+    /// The library that contains the function, and the function's index there.
     pub(super) fn find(&self, function: &[u8]) -> Option<(Arc<Library>, usize)> {
         self.functions.get(str::from_utf8(function).ok()?).cloned()
     }
 
-    /// Adds a library, in place of the one of that name. No two have a function of the same name.
+    /// Adds a library, or replaces the one of that name. No two may share a function name.
     pub(super) fn add(&mut self, name: &str, library: Library) -> Result<(), Failure> {
         let others = |name: &str, function: &str| {
             let (owner, _) = self.functions.get(function)?;
@@ -103,7 +103,7 @@ impl Libraries {
         Ok(())
     }
 
-    /// Takes a library out; tells whether it was there.
+    /// Removes a library. Returns whether it existed.
     pub(super) fn remove(&mut self, name: &str) -> bool {
         let Some(library) = self.by_name.remove(name) else { return false };
         self.functions.retain(|_, (owner, _)| !Arc::ptr_eq(owner, &library));
@@ -162,7 +162,7 @@ impl Libraries {
     }
 }
 
-/// Reads a record from its beginning on.
+/// Reads a record from the start.
 struct Reader<'r>(&'r [u8]);
 
 impl<'r> Reader<'r> {
@@ -186,11 +186,11 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// What one server knows of functions.
+/// The functions of one server.
 pub(crate) struct Functions {
-    /// Where the record is.
+    /// The database that holds the record.
     database: DatabaseId,
-    /// What some transaction saw last, for other threads to share.
+    /// What some transaction saw last, shared with other threads.
     last: Mutex<Arc<Libraries>>,
     /// The threads that run functions.
     pub(super) slots: Slots,
@@ -206,7 +206,7 @@ impl Functions {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The libraries as the transaction sees them. `known` are those that the caller has seen last.
+    /// The libraries as the transaction sees them. `known` are those that the caller saw last.
     pub(crate) fn read(
         &self,
         tx: &mut dyn ReadTransaction,
@@ -236,7 +236,7 @@ impl Functions {
         Ok(last.clone())
     }
 
-    /// Writes them to the store.
+    /// Writes the libraries to the store.
     pub(super) fn write(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -301,7 +301,7 @@ mod tests {
         let record = two().encode();
         let cuts = (0..record.len()).filter(|&len| decoded(&record[..len]).is_some());
         let whole_libraries = cuts.collect::<Vec<_>>();
-        // Nothing at all, and the first library alone.
+        // Nothing at all, and only the first library.
         assert_eq!(whole_libraries.len(), 2, "{whole_libraries:?}");
     }
 

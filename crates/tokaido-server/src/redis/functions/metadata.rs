@@ -1,14 +1,14 @@
-//! The first line of a library, which says its language and its name.
+//! The first line of a library, which gives its language and name.
 
 use crate::redis::failure::Failure;
 
-/// The one language that there is.
+/// The only supported language.
 const ENGINE: &str = "LUA";
 
 const NAME_RULE: &str = "Library names can only contain letters, numbers, or underscores(_) and must be at least one \
                          character long";
 
-/// The name of the library that some code is.
+/// The name in a library's code.
 pub(super) fn library_name(code: &[u8]) -> Result<String, Failure> {
     let Some(rest) = code.strip_prefix(b"#!") else {
         return Err(Failure::other("Missing library metadata"));
@@ -38,7 +38,7 @@ pub(super) fn library_name(code: &[u8]) -> Result<String, Failure> {
     Ok(name.to_owned())
 }
 
-/// What stands behind `name=`, in any case.
+/// The text after `name=`, which may be in any case.
 fn strip_name(word: &str) -> Option<&str> {
     const NAME: &str = "name=";
     let (head, name) = word.split_at_checked(NAME.len())?;

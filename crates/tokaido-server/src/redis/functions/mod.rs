@@ -1,8 +1,8 @@
-//! Libraries of functions that clients load: FUNCTION and its subcommands, and what FCALL calls of them.
+//! Libraries of functions that clients load: FUNCTION and its subcommands, and the functions that FCALL calls.
 //!
-//! All libraries stand in one record of the store's internal database, with a digest of them. Whoever calls a
-//! function reads the record in the transaction of the call, and has what it kept of the libraries if the digest is
-//! the same: so a call sees what is committed, or what its own transaction has loaded.
+//! One record of the store's internal database holds all libraries, with their digest. A call of a function reads
+//! the record in its own transaction, and uses the libraries that its thread has kept if the digest is the same. So
+//! a call sees what is committed, or what its own transaction has loaded.
 
 mod commands;
 mod describe;

@@ -1,22 +1,22 @@
-//! FUNCTION DUMP and RESTORE: libraries in Redis' own form.
+//! FUNCTION DUMP and RESTORE: libraries in Redis's format.
 
 use tokaido_wire::rdb;
 
 use super::library::Libraries;
 use crate::redis::{call::Call, failure::Failure};
 
-/// What becomes of the libraries that are there.
+/// What to do with existing libraries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// They go.
+    /// Remove them all.
     Flush,
-    /// They stay, and none of the same name is taken.
+    /// Keep them, and reject new ones of the same name.
     Append,
-    /// Those of the same name go.
+    /// Replace those of the same name.
     Replace,
 }
 
-/// The policy that the argument at 3 names.
+/// The policy named by the argument at 3.
 pub(super) fn policy(call: &Call<'_>) -> Result<Policy, Failure> {
     match call.len() {
         3 => Ok(Policy::Append),
@@ -30,7 +30,7 @@ pub(super) fn policy(call: &Call<'_>) -> Result<Policy, Failure> {
     }
 }
 
-/// The error for arguments behind the last one that there can be.
+/// The error for too many arguments.
 pub(super) fn too_many(call: &Call<'_>) -> Failure {
     let name = String::from_utf8_lossy(call.arg(1));
     Failure::other(format!(
@@ -38,7 +38,7 @@ pub(super) fn too_many(call: &Call<'_>) -> Failure {
     ))
 }
 
-/// The code of each library of the payload at 2.
+/// The code of each library in the payload at argument 2.
 pub(super) fn libraries(call: &Call<'_>) -> Result<Vec<Vec<u8>>, Failure> {
     let refused = |error: rdb::PayloadError| match error {
         rdb::PayloadError::Format => Failure::other("failed loading the given functions payload"),
@@ -49,7 +49,7 @@ pub(super) fn libraries(call: &Call<'_>) -> Result<Vec<Vec<u8>>, Failure> {
     rdb::decode_libraries(body, max).map_err(refused)
 }
 
-/// The payload of all libraries.
+/// The payload with all libraries.
 pub(super) fn dump(libraries: &Libraries) -> Vec<u8> {
     let mut payload = Vec::new();
     for (_, library) in libraries.iter() {

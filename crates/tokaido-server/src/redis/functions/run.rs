@@ -1,4 +1,4 @@
-//! Runs functions, and changes libraries: each in the transaction that it is given.
+//! Calls functions and changes libraries, each in the transaction that it is given.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     redis::{call::Call, eval, failure::Failure, number::parse_integer, session::Session},
 };
 
-/// A function that is to be called, and what it is called with but for the arguments themselves.
+/// A function to call, and how it is called, without the arguments themselves.
 pub(crate) struct FunctionCall {
     library: Arc<Library>,
     place: usize,
@@ -28,7 +28,7 @@ impl FunctionCall {
         self.mode
     }
 
-    /// Whether a worker may run it itself, if it reads.
+    /// Whether a worker may run it itself if it only reads.
     pub(in crate::redis) fn runs_inline(&self) -> bool {
         self.function().statistics.is_short()
     }
@@ -38,15 +38,15 @@ impl FunctionCall {
     }
 }
 
-/// What is to become of libraries.
+/// A change of the libraries.
 pub(crate) enum LibraryChange {
-    /// A library is to be added, or to take the place of another.
+    /// Add a library, or replace one.
     Load { replaces: bool },
-    /// Those of a payload are.
+    /// Restore the libraries of a payload.
     Restore(Policy),
 }
 
-/// The function that FCALL or FCALL_RO wants, as the transaction sees it.
+/// The function that FCALL or FCALL_RO names, as the transaction sees it.
 pub(in crate::redis) fn wanted(
     call: &Call<'_>,
     procedures: &mut Procedures<'_>,
@@ -70,7 +70,7 @@ pub(in crate::redis) fn wanted(
     Ok(FunctionCall { library, place, keys, mode })
 }
 
-/// The number of keys that FCALL says there are.
+/// The number of keys that FCALL declares.
 pub(in crate::redis) fn key_count(call: &Call<'_>) -> Result<usize, Failure> {
     let count =
         parse_integer(call.arg(2)).ok_or_else(|| Failure::other("Bad number of keys provided"))?;
@@ -83,7 +83,7 @@ pub(in crate::redis) fn key_count(call: &Call<'_>) -> Result<usize, Failure> {
     }
 }
 
-/// Calls a function in a transaction that is open, and writes its result.
+/// Calls a function in an open transaction, and writes its result.
 pub(in crate::redis) fn call_in(
     call: &mut Call<'_>,
     session: &Session,
@@ -108,7 +108,7 @@ pub(in crate::redis) fn call_in(
     )?;
     match called {
         Ok(value) => eval::write_result(call.reply, version, &value),
-        // The error is a reply as any other, and the transaction is committed.
+        // The error is a reply like any other, and the transaction is committed.
         Err(CallError::Raised { message, .. }) if shared.keeps_failed_scripts() => {
             call.reply.error(&message);
         }
@@ -117,7 +117,7 @@ pub(in crate::redis) fn call_in(
     call.check_reply()
 }
 
-/// What the client is told of a function that failed.
+/// The error that the client gets for a failed function.
 fn failure(name: &str, error: CallError) -> Failure {
     match error {
         CallError::Raised { message, .. } => Failure::Script(message),
@@ -128,7 +128,7 @@ fn failure(name: &str, error: CallError) -> Failure {
     }
 }
 
-/// Changes the libraries in a transaction that is open, and answers.
+/// Changes the libraries in an open transaction, and replies.
 pub(in crate::redis) fn change_in(
     call: &mut Call<'_>,
     procedures: &mut Procedures<'_>,
@@ -172,7 +172,7 @@ fn write(
     call.shared.functions.write(tx, libraries, call.shared.limits())
 }
 
-/// Adds the library that some code is; gives its name.
+/// Adds the library with this code. Returns its name.
 fn add(
     call: &Call<'_>,
     procedures: &mut Procedures<'_>,

@@ -1,4 +1,4 @@
-//! The functions of one thread: its virtual machine, with the libraries that it has called.
+//! The functions of one thread: its virtual machine, and the libraries that it has called.
 
 use std::{iter, sync::Arc};
 
@@ -15,11 +15,11 @@ use crate::{
     shared::REDIS_VERSION_NUMBERS,
 };
 
-/// The functions of one thread. Its virtual machine is made for the first of them.
+/// The functions of one thread. Its virtual machine is created for the first of them.
 #[derive(Default)]
 pub(in crate::redis) struct ThreadFunctions {
     machine: Option<Box<Machine>>,
-    /// The libraries as the thread has seen them last.
+    /// The libraries as the thread saw them last.
     seen: Arc<Libraries>,
 }
 
@@ -59,7 +59,7 @@ impl ThreadFunctions {
         Ok(self.machine.insert(machine))
     }
 
-    /// Loads a library, and gives its functions.
+    /// Loads a library. Returns its functions.
     pub(super) fn load(
         &mut self,
         shared: &Shared,
@@ -70,7 +70,7 @@ impl ThreadFunctions {
         vm.load(&sha1_hex(code), code).map_err(|error| Failure::other(error.to_string()))
     }
 
-    /// Calls a function of a library, which is loaded if it is not.
+    /// Calls a function of a library, which is loaded first if necessary.
     pub(super) fn call(
         &mut self,
         shared: &Shared,

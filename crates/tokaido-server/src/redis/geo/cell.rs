@@ -1,34 +1,34 @@
-//! Cells of the earth's surface, and the scores that stand for them.
+//! Cells of the earth's surface, and the scores that represent them.
 //!
-//! The longitudes and the latitudes that a web map shows are each halved again and again; a bit says which half it is.
-//! The bits of both, in turns, are a cell. After 26 steps it is smaller than a metre and has 52 bits, which a score
-//! holds without loss. Points that are near each other mostly have scores that are near each other, too. This is the
-//! form that Redis stores (its `geohash.c`), so that either can read the other's sorted sets.
+//! The ranges of longitude and latitude on a web map are halved repeatedly, and each time one bit says which half it
+//! is. The bits of both, interleaved, are a cell. After 26 steps it is smaller than a metre and has 52 bits, which a
+//! score holds without loss. Points near each other mostly have scores near each other. This is the format that
+//! Redis stores (its `geohash.c`), so that each server can read the other's sorted sets.
 
-/// Largest longitude, in degrees; the smallest is as far to the west.
+/// Maximum longitude in degrees. The minimum is its negative.
 pub(super) const LONGITUDE_MAX: f64 = 180.0;
 
-/// Largest latitude of a web map (EPSG:3857), in degrees; the smallest is as far to the south.
+/// Maximum latitude of a web map (EPSG:3857) in degrees. The minimum is its negative.
 pub(super) const LATITUDE_MAX: f64 = 85.051_128_78;
 
-/// As many steps as a score has room for.
+/// As many steps as fit into a score.
 pub(super) const STEPS_MAX: u32 = 26;
 
-/// A place on the earth, in degrees.
+/// A position on the earth, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) longitude: f64,
     pub(super) latitude: f64,
 }
 
-/// A cell: the bits of latitude at even places, those of longitude at odd ones.
+/// A cell: bits of the latitude at even positions, bits of the longitude at odd ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) bits: u64,
     pub(super) steps: u32,
 }
 
-/// What a cell covers, in degrees.
+/// The area of a cell, in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Area {
     pub(super) west: f64,
@@ -43,7 +43,7 @@ impl Cell {
         Self::within(point, steps, LATITUDE_MAX)
     }
 
-    /// The cell of a point where latitudes go up to `latitude_max`.
+    /// The cell of a point on a map with latitudes up to `latitude_max`.
     pub(super) fn within(point: Point, steps: u32, latitude_max: f64) -> Self {
         let place = |degrees: f64, max: f64| {
             ((degrees + max) / (max + max) * f64::from(1u32 << steps)) as u32
@@ -53,13 +53,13 @@ impl Cell {
         Self { bits: spread(latitude) | spread(longitude) << 1, steps }
     }
 
-    /// The smallest cell that a score stands for, whatever else the score may be.
+    /// The smallest cell that a score represents, even if the score is not one of a cell.
     pub(super) fn of_score(score: f64) -> Self {
         let bits = if score < 0.0 { score as i64 as u64 } else { score as u64 };
         Self { bits, steps: STEPS_MAX }
     }
 
-    /// The scores of the points in the cell: from the first to before the second.
+    /// The scores of the points in the cell: the first (inclusive) and the end (exclusive).
     pub(super) fn scores(self) -> (f64, f64) {
         let shift = 2 * (STEPS_MAX - self.steps);
         ((self.bits << shift) as f64, ((self.bits + 1) << shift) as f64)
@@ -86,7 +86,7 @@ impl Cell {
         }
     }
 
-    /// Its middle.
+    /// The centre of the cell.
     pub(super) fn point(self) -> Point {
         let Area { west, east, south, north } = self.area();
         Point {
@@ -95,8 +95,8 @@ impl Cell {
         }
     }
 
-    /// The cell of the same size so many cells to the east and to the north. Beyond an edge of the map it goes on at
-    /// the opposite one.
+    /// The cell of the same size that many cells to the east and to the north. At an edge of the map it wraps around
+    /// to the opposite one.
     pub(super) fn neighbour(self, east: i32, north: i32) -> Self {
         let mask = (1u32 << self.steps) - 1;
         let moved = |place: u32, by: i32| match by {
@@ -108,7 +108,7 @@ impl Cell {
     }
 }
 
-/// How far bits move apart at each step, and which of them are then in their place.
+/// How far bits move apart at each step, and the mask of those then in place.
 const SPREADING: [(u32, u64); 5] = [
     (16, 0x0000_ffff_0000_ffff),
     (8, 0x00ff_00ff_00ff_00ff),
@@ -117,12 +117,12 @@ const SPREADING: [(u32, u64); 5] = [
     (1, 0x5555_5555_5555_5555),
 ];
 
-/// Each bit at twice its place.
+/// Moves each bit to twice its position.
 fn spread(bits: u32) -> u64 {
     SPREADING.iter().fold(u64::from(bits), |bits, (shift, mask)| (bits | bits << shift) & mask)
 }
 
-/// The bits at even places, moved together again.
+/// Moves the bits at even positions together again.
 fn gather(bits: u64) -> u32 {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let steps = SPREADING.iter().rev().map(|(shift, _)| shift);

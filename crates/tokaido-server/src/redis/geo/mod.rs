@@ -1,4 +1,4 @@
-//! Places on the earth as members of sorted sets, whose scores are cells of its surface.
+//! Points on the earth as members of sorted sets, whose scores are cells of its surface.
 
 mod cell;
 mod points;

@@ -57,7 +57,7 @@ fn geoadd(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Fail
     give_scores(call, tx, &rules, members)
 }
 
-/// Shows `visit` the places of the members that follow the key, `None` where there is no such member.
+/// Calls `visit` with the position of each member after the key, or `None` for a missing member.
 fn look_up(
     call: &mut Call<'_>,
     tx: &mut dyn ReadTransaction,
@@ -78,7 +78,7 @@ fn geopos(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failu
     })
 }
 
-/// A longitude and a latitude.
+/// Writes a longitude and a latitude.
 pub(super) fn write_point(reply: &mut dyn Reply, point: Point) {
     reply.array(2);
     for degrees in [point.longitude, point.latitude] {
@@ -86,7 +86,7 @@ pub(super) fn write_point(reply: &mut dyn Reply, point: Point) {
     }
 }
 
-/// Seventeen places behind the point, as Redis writes coordinates, but no zeros at the end.
+/// Formats with 17 decimal places, as Redis writes coordinates, but without trailing zeros.
 fn in_full(number: f64) -> String {
     let text = format!("{number:.17}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -100,8 +100,8 @@ fn geohash(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fail
     })
 }
 
-/// The public form of a geohash, for which the map ends at the poles. Its eleven letters have more bits than a
-/// cell: the last letter is always 0.
+/// The standard geohash, for which the map extends to the poles. Its 11 letters have more bits than a cell, so
+/// the last letter is always 0.
 fn hash_of(point: Point) -> [u8; 11] {
     const LETTERS: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
     const LETTER_BITS: u32 = 5;
@@ -129,7 +129,7 @@ fn geodist(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fail
     Ok(())
 }
 
-/// A distance in a unit, with four places behind the point.
+/// Writes a distance in a unit, with four decimal places.
 pub(super) fn write_distance(reply: &mut dyn Reply, unit: Unit, distance_m: f64) {
     reply.bulk(format!("{:.4}", distance_m / unit.metres).as_bytes());
 }

@@ -1,4 +1,4 @@
-//! What a search asks for, read from its arguments.
+//! What a search asks for, parsed from its arguments.
 
 use tokaido_store::ReadTransaction;
 
@@ -11,14 +11,14 @@ use crate::redis::{call::Call, failure::Failure, number::parse_double, sorted_se
 /// A unit of length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
-    /// How many metres it has.
+    /// Its length in metres.
     pub(super) metres: f64,
 }
 
 impl Unit {
     pub(super) const METRE: Self = Self { metres: 1.0 };
 
-    /// The unit that the argument at `index` names.
+    /// The unit named by the argument at `index`.
     pub(super) fn read(call: &Call<'_>, index: usize) -> Result<Self, Failure> {
         const UNITS: [(&str, f64); 4] =
             [("m", 1.0), ("km", 1000.0), ("ft", 0.3048), ("mi", 1609.34)];
@@ -29,7 +29,7 @@ impl Unit {
     }
 }
 
-/// The longitude at `index` with the latitude after it.
+/// The longitude at `index` and the latitude after it.
 pub(super) fn read_point(call: &Call<'_>, index: usize) -> Result<Point, Failure> {
     let read = |index| parse_double(call.arg(index)).ok_or(Failure::NotAFloat);
     let point = Point { longitude: read(index)?, latitude: read(index + 1)? };
@@ -40,7 +40,7 @@ pub(super) fn read_point(call: &Call<'_>, index: usize) -> Result<Point, Failure
     Err(Failure::other(format!("invalid longitude,latitude pair {longitude:.6},{latitude:.6}")))
 }
 
-/// Which of the commands it is.
+/// The command of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// GEORADIUS.
@@ -53,14 +53,14 @@ pub(super) enum Form {
     SearchAndStore,
 }
 
-/// In which order points are given; else in that in which they are found.
+/// The order in which to return points; without one, they come as they are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     NearestFirst,
     FarthestFirst,
 }
 
-/// What has named the centre; a member may be named though there is no sorted set to find it in.
+/// The source of the centre. A member may be named even if there is no sorted set to find it in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Nothing,
@@ -80,16 +80,16 @@ pub(super) struct Query {
     pub(super) order: Option<Order>,
     /// Maximum number of points.
     pub(super) count: Option<u64>,
-    /// Whether any points will do, not only the nearest.
+    /// Whether any points will do, instead of the nearest.
     pub(super) is_any: bool,
-    /// The place of the key that the result goes to.
+    /// The index of the key to store the result under.
     pub(super) store: Option<usize>,
     pub(super) stores_distance: bool,
     origin: Origin,
 }
 
 impl Query {
-    /// Reads it. Members are looked up in the sorted set, if it is there.
+    /// Parses a search. Members are looked up in the sorted set, if it exists.
     pub(super) fn read(
         call: &Call<'_>,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -164,7 +164,7 @@ impl Query {
         Ok(())
     }
 
-    /// Reads an option that says what becomes of the points; gives how many arguments it has, 0 if it is none.
+    /// Parses an option that says what to do with the points. Returns its number of arguments, 0 if none.
     fn read_option(
         &mut self,
         call: &Call<'_>,
@@ -203,7 +203,7 @@ impl Query {
         Ok(taken)
     }
 
-    /// Reads an option that says where to search; gives how many arguments it has.
+    /// Parses an option that says where to search. Returns the number of its arguments.
     fn read_area(
         &mut self,
         call: &Call<'_>,
@@ -242,7 +242,7 @@ impl Query {
         Err(Failure::Syntax)
     }
 
-    /// Refuses what does not go together.
+    /// Rejects options that exclude each other.
     fn check(&self, call: &Call<'_>) -> Result<(), Failure> {
         if self.store.is_some() && (self.with_distance || self.with_score || self.with_point) {
             let what = match self.form {
@@ -275,7 +275,7 @@ fn read_length(call: &Call<'_>, index: usize, message: &str) -> Result<f64, Fail
     parse_double(call.arg(index)).ok_or_else(|| Failure::other(message))
 }
 
-/// The place of the member that the argument at `index` names, of the sorted set whose key is at `set`.
+/// The position of the member named at `index`, in the sorted set whose key is at `set`.
 fn member_point(
     call: &Call<'_>,
     tx: &mut (impl ReadTransaction + ?Sized),

@@ -93,7 +93,7 @@ fn find_and_store(
     Ok(())
 }
 
-/// A member that lies where it is searched.
+/// A member within the search area.
 struct Found {
     member: Vec<u8>,
     score: f64,
@@ -101,7 +101,7 @@ struct Found {
     distance_m: f64,
 }
 
-/// The members that a search gives, in its order.
+/// The members that a search returns, in its order.
 fn search(
     call: &Call<'_>,
     tx: &mut (impl ReadTransaction + ?Sized),
@@ -138,7 +138,7 @@ fn search(
         })?;
     }
     call.check_room(&room)?;
-    // The nearest ones can be chosen only once they are in order.
+    // The nearest ones can be chosen only after sorting.
     let needs_order = query.count.is_some() && !query.is_any;
     let order = query.order.or(needs_order.then_some(Order::NearestFirst));
     found.sort_by(|a, b| match order {

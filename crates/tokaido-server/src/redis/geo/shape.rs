@@ -2,20 +2,20 @@
 
 use super::cell::{Area, Cell, LATITUDE_MAX, Point, STEPS_MAX};
 
-/// The mean radius of the earth, in metres, as Redis takes it.
+/// The mean radius of the earth in metres, as in Redis.
 const EARTH_RADIUS_M: f64 = 6_372_797.560_856;
 
 /// Half the width of a web map at the equator, in metres.
 const MAP_HALF_M: f64 = 20_037_726.37;
 
-/// What is searched, around a centre.
+/// The area to search, around a centre.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Shape {
     Circle { radius_m: f64 },
     Box { width_m: f64, height_m: f64 },
 }
 
-/// Distance of two points along a great circle, in metres: the haversine formula on a sphere.
+/// The great-circle distance of two points in metres, by the haversine formula on a sphere.
 pub(super) fn distance_m(a: Point, b: Point) -> f64 {
     let v = ((b.longitude.to_radians() - a.longitude.to_radians()) / 2.0).sin();
     if v == 0.0 {
@@ -31,7 +31,7 @@ fn along_meridian_m(a: f64, b: f64) -> f64 {
 }
 
 impl Shape {
-    /// How far a point is from the centre, in metres, if it lies within the shape.
+    /// The distance of a point from the centre, in metres, if the point lies within the shape.
     pub(super) fn distance_within_m(self, centre: Point, point: Point) -> Option<f64> {
         match self {
             Self::Circle { radius_m } => {
@@ -46,7 +46,7 @@ impl Shape {
         }
     }
 
-    /// Half of its width and of its height, in metres.
+    /// Half of the width and half of the height, in metres.
     fn halves_m(self) -> (f64, f64) {
         match self {
             Self::Circle { radius_m } => (radius_m, radius_m),
@@ -54,7 +54,7 @@ impl Shape {
         }
     }
 
-    /// How far its farthest point is from the centre, in metres.
+    /// The distance of the farthest point from the centre, in metres.
     fn reach_m(self) -> f64 {
         match (self, self.halves_m()) {
             (Self::Circle { radius_m }, _) => radius_m,
@@ -62,7 +62,7 @@ impl Shape {
         }
     }
 
-    /// The edges between which it lies. East and west are those where it is widest.
+    /// The bounding box. Its east and west edges are those where the shape is widest.
     fn edges(self, centre: Point) -> Area {
         let (x_m, y_m) = self.halves_m();
         let Point { longitude, latitude } = centre;
@@ -72,10 +72,10 @@ impl Shape {
         Area { west: longitude - x, east: longitude + x, south: latitude - y, north: latitude + y }
     }
 
-    /// The cells that cover it together: the centre's own, and those around it as far as they are needed.
+    /// The cells that together cover the shape: the centre's own, and those around it that are needed.
     pub(super) fn cells(self, centre: Point) -> Vec<Cell> {
-        /// To the north, south, east, west, and to the corners. This is the order in which Redis finds points, and in
-        /// which it gives them if no other is asked for.
+        /// To the north, south, east, west, and to the corners. Redis finds points in this order, and returns them
+        /// in it if no other order is asked for.
         const AROUND: [(i32, i32); 8] =
             [(0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1)];
         let edges = self.edges(centre);
@@ -100,7 +100,7 @@ impl Shape {
         let mut cells = vec![cell];
         for (x, y) in AROUND.into_iter().filter(|side| is_needed(*side)) {
             let neighbour = cell.neighbour(x, y);
-            // With large cells those of two sides are the same.
+            // Large cells may have the same neighbour on two sides.
             if !cells.contains(&neighbour) {
                 cells.push(neighbour);
             }
@@ -109,9 +109,9 @@ impl Shape {
     }
 }
 
-/// With so many steps, the cell of a point and those around it cover what is as near as `reach_m`, mostly.
+/// The number of steps at which a point's cell and its neighbours cover, mostly, everything within `reach_m`.
 fn steps_for(reach_m: f64, latitude: f64) -> u32 {
-    /// From here on the web map shows the earth so wide that cells must be larger.
+    /// From these latitudes on, the web map is stretched so much that cells must be larger.
     const WIDE_LATITUDES: [f64; 2] = [66.0, 80.0];
     if reach_m == 0.0 {
         return STEPS_MAX;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        /// Away from the poles, where the shape of a search is no longer what it says.
+        /// Away from the poles, where the actual shape of a search differs from the requested one.
         #[test]
         fn what_lies_within_lies_in_a_cell(
             longitude in -170.0..170.0f64,

@@ -1,4 +1,4 @@
-//! The binary protocol against its specification, in pieces, and with garbage.
+//! The binary protocol against its specification, in pieces, and with random bytes.
 
 use proptest::prelude::*;
 
@@ -93,7 +93,7 @@ fn replies_are_what_the_specification_says() {
 }
 
 proptest! {
-    /// However the bytes come, the request is the same, and nothing before its last byte is one.
+    /// However the bytes arrive, the request is the same, and complete only at its last byte.
     #[test]
     fn a_request_is_whole_at_its_last_byte(
         records in prop::collection::vec((any::<u16>(), any::<Vec<u8>>(), any::<Vec<u8>>(), any::<i64>()), 0..5),

@@ -67,7 +67,7 @@ fn impossible_numbers_are_refused_where_they_stand() {
     assert_eq!(error(b"\xc8\x31\0\0\0\x01\x80\0\0\0"), BinaryError::Number(1 << 31, "mget"));
     let width = b"\xc8\x13\0\0\0\0\0\0\0\0\x80\0\0\0";
     assert_eq!(error(width), BinaryError::Number(1 << 31, "putshl"));
-    // Within the protocol, and beyond the limit: before any of it has come.
+    // Valid, but over the limit: refused before any of it arrives.
     let too_long = BinaryError::TooLong { max: LEN_MAX };
     assert_eq!(error(b"\xc8\x30\0\x01\0\0"), too_long);
     assert_eq!(error(b"\xc8\x31\0\x10\0\0"), too_long);

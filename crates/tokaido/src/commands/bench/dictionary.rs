@@ -1,4 +1,4 @@
-//! Tokaido's own files of keys and values, for `tokaido bench suite`.
+//! Tokaido's own key-value files, for `tokaido bench suite`.
 
 use std::{
     error::Error,
@@ -19,10 +19,10 @@ pub(super) const DICTIONARIES: &[&dyn Dictionary] = &[&Constant, &Tree];
 /// A constant database.
 struct Constant;
 
-/// A store that nobody syncs.
+/// A store that is never synced.
 struct Tree;
 
-/// Any error as its text.
+/// Converts any error to its text.
 fn text(error: impl Into<Box<dyn Error>>) -> String {
     error.into().to_string()
 }

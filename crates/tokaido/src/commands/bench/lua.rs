@@ -1,4 +1,4 @@
-//! `tokaido bench lua`: the time of a function of Lua.
+//! `tokaido bench lua`: the time of a Lua function.
 
 use std::{
     cell::RefCell,
@@ -130,7 +130,7 @@ pub(super) fn lua(args: &LuaArgs) -> Result<ExitCode, Error> {
     }
 }
 
-/// What ends it early.
+/// Why it ended early.
 enum Failure {
     Script(CallError),
     Other(Error),
@@ -148,7 +148,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// A virtual machine to measure in, without a function yet.
+/// A virtual machine for measurements, without a function yet.
 fn start(
     args: &LuaArgs,
     script: &Script,
@@ -162,7 +162,7 @@ fn start(
     Ok(FunctionBench::new(vm, options)?)
 }
 
-/// Has the code make its function.
+/// Runs the code that defines the function.
 fn prepare(
     args: &LuaArgs,
     script: &Script,
@@ -221,7 +221,7 @@ fn report(args: &LuaArgs, script: &Script, measured: Measurement) -> Result<(), 
     Ok(written.and_then(|()| out.flush()).map_err(Error::Stdout)?)
 }
 
-/// The time of a process that makes one call; `None` if that fails.
+/// The time of a process that makes one call; `None` if the call fails.
 fn process(args: &LuaArgs, script: &Script) -> Result<Option<Time>, Error> {
     const CANNOT_START: &str = "cannot start the process of --naive";
     let failed = |source| Error::Io { what: CANNOT_START, source };
@@ -253,11 +253,11 @@ fn process(args: &LuaArgs, script: &Script) -> Result<Option<Time>, Error> {
         stdin.write_all(&script.text).map_err(failed)?;
     }
     let status = child.wait().map_err(failed)?;
-    // One that fails makes no call whose time could be told: in a store of its own the function may miss its records.
+    // A failed call has no time to report: the function may lack its records in the process's own, empty store.
     Ok(status.success().then(|| began.elapsed()))
 }
 
-/// A virtual machine, and the writer that two of them share.
+/// A virtual machine, and the writer that it shares with another.
 struct Lent<'a> {
     bench: &'a mut FunctionBench,
     writer: &'a RefCell<Box<dyn Writer>>,

@@ -1,4 +1,4 @@
-//! `tokaido bench net`: a load for a server.
+//! `tokaido bench net`: puts a server under load.
 
 use std::{
     io::{self, Write},
@@ -26,19 +26,19 @@ use crate::{
     progress::Status,
 };
 
-/// Maximum number of connections: as many as there are ports for them, nearly.
+/// Maximum number of connections: close to the number of ports for them.
 const CONNECTIONS_MAX: u64 = 50_000;
 
-/// Maximum number of requests that a connection has under way.
+/// Maximum number of requests in flight on a connection.
 const PIPELINE_MAX: u64 = 100_000;
 
 /// Maximum number of threads.
 const THREADS_MAX: u64 = 256;
 
-/// As long as a load takes whose number of requests is its end.
+/// Longer than any load that ends by its number of requests.
 const NO_END: Time = Time::from_secs(365 * 86_400);
 
-/// How often it is looked whether Ctrl-C came.
+/// How often to check for Ctrl-C.
 const LOOK: Time = Time::from_millis(50);
 
 /// Put a server to work, and measure it
@@ -176,7 +176,7 @@ fn load(args: &NetArgs) -> Result<Load, Error> {
             parsed.map_err(|error: net::AddressError| Error::Usage(error.to_string()))?
         }
     };
-    // One in the environment is not meant for every server.
+    // A password in the environment is not meant for every server.
     let password = args.password.clone().filter(|_| args.protocol.has_password());
     let options = protocol::Options {
         password,
@@ -218,7 +218,7 @@ fn measure(
             return Err(Error::Refused { message: refusal });
         }
     }
-    // The generator's own server closes no connection.
+    // The generator's own server does not close connections.
     let ceiling = match args.no_ceiling || args.reconnect {
         true => None,
         false => {
@@ -235,7 +235,7 @@ fn measure(
     }
 }
 
-/// Where seconds are shown.
+/// Where the results of each second are printed.
 struct Lines<'a> {
     args: &'a NetArgs,
     status: &'a Status,

@@ -1,4 +1,4 @@
-//! `tokaido bench suite`, `peers` and `compare`: Tokaido beside its peers.
+//! `tokaido bench suite`, `peers` and `compare`: Tokaido compared with its peers.
 
 use std::{
     fs,
@@ -23,13 +23,13 @@ use crate::{
     progress::Status,
 };
 
-/// What stands for no peer at all.
+/// Stands for no peers at all.
 const NONE: &str = "none";
 
-/// What stands for all scenarios.
+/// Stands for all scenarios.
 const ALL: &str = "all";
 
-/// How often it is looked whether Ctrl-C came.
+/// How often to check for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Exit status if something has become worse.
@@ -89,7 +89,7 @@ pub(crate) struct SuiteArgs {
     json: bool,
 }
 
-/// What is to be measured.
+/// What to measure.
 #[derive(Clone, Debug)]
 enum Wanted {
     One(&'static Scenario),
@@ -131,7 +131,7 @@ pub(super) fn suite(args: &SuiteArgs) -> Result<ExitCode, Error> {
         kyoto_tycoon: args.kyototycoon.clone(),
     };
     if let Some(directory) = &args.report {
-        // Now, and not when all is measured.
+        // Now rather than after all measurements.
         fs::create_dir_all(directory).map_err(|error| file_error(directory, error))?;
     }
     interrupt::catch([Interrupt::default()])?;
@@ -151,7 +151,7 @@ pub(super) fn suite(args: &SuiteArgs) -> Result<ExitCode, Error> {
     })
 }
 
-/// The scenarios that are named, or those that are run when none is.
+/// The named scenarios, or the default ones if none is named.
 fn wanted(names: &[Wanted]) -> Vec<&'static Scenario> {
     if names.is_empty() {
         return SCENARIOS.iter().filter(|scenario| !scenario.is_extra).collect();

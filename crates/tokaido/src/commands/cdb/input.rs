@@ -1,4 +1,4 @@
-//! The cdb file that a command reads: one by its name, or what comes on standard input.
+//! The cdb file that a command reads: a named file, or standard input.
 
 use std::{
     io::{self, Read},
@@ -10,17 +10,17 @@ use tokaido_cdb::{Damaged, FILE_LEN_MAX, OpenError, Reader};
 
 use crate::error::Error;
 
-/// What messages call standard input.
+/// The name of standard input in messages.
 const STANDARD_INPUT: &str = "standard input";
 
-/// A file that is open, and what messages call it.
+/// An open file, and its name in messages.
 pub(super) struct Input {
     pub(super) reader: Reader,
     name: PathBuf,
 }
 
 impl Input {
-    /// Opens the file; `-`, or none, is standard input.
+    /// Opens the file; `-` or a missing name is standard input.
     pub(super) fn open(file: Option<&Path>) -> Result<Self, Error> {
         match file {
             Some(path) if path != Path::new("-") => {
@@ -30,13 +30,13 @@ impl Input {
         }
     }
 
-    /// Reading a cdb file goes to and fro in it, which a pipe does not let one do. So all of it goes
-    /// to a temporary file first, which the mapping outlives.
+    /// Reading a cdb file needs random access, which a pipe does not have. So all of it is copied
+    /// to a temporary file first; the mapping outlives the file.
     fn of_standard_input() -> Result<Self, Error> {
         let name = PathBuf::from(STANDARD_INPUT);
         let spooling = |source| Error::Io { what: "cannot spool standard input", source };
         let mut spool = NamedTempFile::new().map_err(spooling)?;
-        // One byte more than may be is enough to know that it is too long.
+        // One byte over the maximum is enough to know that it is too long.
         let mut input = io::stdin().lock().take(FILE_LEN_MAX + 1);
         if io::copy(&mut input, &mut spool).map_err(spooling)? > FILE_LEN_MAX {
             let what = "it is longer than the format allows";
@@ -49,7 +49,7 @@ impl Input {
         }
     }
 
-    /// For `map_err` on what is read of the file.
+    /// For `map_err`, when reading the file.
     pub(super) fn damaged(&self) -> impl Fn(Damaged) -> Error {
         |source| damaged(self.name.clone(), source)
     }

@@ -1,4 +1,4 @@
-//! Asks the server, and shows what was asked, what came back, and how long that took.
+//! Sends requests to the server, and shows each with its answer and its time.
 
 use std::{
     io::{self, Write},
@@ -9,13 +9,13 @@ use tokaido_wire::resp::Reply;
 
 use crate::{client::Client, commands::shell::reply, error::Error, http::HttpClient, style::Style};
 
-/// The column that times end at.
+/// The column where times end.
 pub(crate) const WIDTH: usize = 78;
 
-/// Maximum number of lines of one answer that are shown.
+/// Maximum number of lines shown of one answer.
 const ANSWER_LINES_MAX: usize = 12;
 
-/// Both ways to the server, and the paper that the tour is written on.
+/// Both ways to reach the server, and the output of the tour.
 pub(crate) struct Asker<W> {
     pub(crate) client: Client,
     pub(crate) http: HttpClient,
@@ -80,7 +80,7 @@ impl<W: Write> Asker<W> {
     }
 }
 
-/// A time with three digits that count.
+/// A time with three significant digits.
 pub(crate) fn format_time(time: Duration) -> String {
     let ms = time.as_secs_f64() * 1e3;
     match ms {

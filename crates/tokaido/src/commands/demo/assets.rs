@@ -1,21 +1,21 @@
-//! What the demo brings along: its data and its procedures.
+//! The demo's own data and procedures.
 
 use std::{fs, io, path::Path};
 
 /// The 53 stations, with both ends of the road.
 pub(crate) const STATIONS: &[u8] = include_bytes!("../../../data/stations.tsv");
 
-/// Where the stations go.
+/// The database of the stations.
 pub(crate) const DATABASE: &str = "stations";
 
-/// A file of the repository's `procedures/`, by its name.
+/// A file from the repository's `procedures/`, by name.
 macro_rules! example {
     ($name:literal) => {
         ($name, include_str!(concat!("../../../../../procedures/", $name)))
     };
 }
 
-/// The examples of the repository, and what only the demo needs.
+/// The repository's examples, and a file for the demo alone.
 pub(crate) const PROCEDURES: [(&str, &str); 5] = [
     example!("companies.lua"),
     example!("hello.lua"),
@@ -24,7 +24,7 @@ pub(crate) const PROCEDURES: [(&str, &str); 5] = [
     example!("stations.lua"),
 ];
 
-/// Writes the procedure files as an operator would.
+/// Writes the procedure files, as an operator would.
 pub(crate) fn install_procedures(directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     for (name, text) in PROCEDURES {

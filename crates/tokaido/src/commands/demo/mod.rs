@@ -1,4 +1,4 @@
-//! `tokaido demo`: all of it in a minute, for somebody who has never seen it.
+//! `tokaido demo`: all of it in a minute, for people who have never seen it.
 
 mod ask;
 mod assets;

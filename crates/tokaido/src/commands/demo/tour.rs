@@ -26,10 +26,10 @@ use crate::{
     style::Style,
 };
 
-/// Ports that are tried after the default one, before any that is free.
+/// Number of ports to try after the default one, before taking any free one.
 const PORTS_TRIED: u16 = 10;
 
-/// How often the demo walks the whole road in one call.
+/// How many times the demo reads the whole road in one call.
 const WALKS: &str = "1000";
 
 /// See all of it in a minute
@@ -77,7 +77,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The default port if it is free, else one near it, else any.
+/// The default port if it is free, otherwise one near it, otherwise any.
 fn choose_port() -> u16 {
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     (PORT_DEFAULT..=PORT_DEFAULT + PORTS_TRIED).find(is_free).unwrap_or(0)

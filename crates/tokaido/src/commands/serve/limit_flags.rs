@@ -1,4 +1,4 @@
-//! The flags of `[limits]`: one for each option, made from the server's table.
+//! The flags of `[limits]`: one per option, generated from the server's table.
 
 use std::sync::LazyLock;
 
@@ -9,12 +9,12 @@ use tokaido_server::{ConfigError, LIMITS, Limit, Limits};
 static FLAGS: LazyLock<Vec<String>> =
     LazyLock::new(|| LIMITS.iter().map(|limit| limit.name.replace('_', "-")).collect());
 
-/// What was given of them.
+/// The limits that were given.
 #[derive(Debug, Default)]
 pub(super) struct LimitFlags(Vec<(&'static Limit, u64)>);
 
 impl LimitFlags {
-    /// Puts what was given over what is set.
+    /// Overrides limits by those that were given.
     pub(super) fn put_over(&self, limits: &mut Limits) -> Result<(), ConfigError> {
         self.0.iter().try_for_each(|(limit, value)| limit.set(limits, *value))
     }

@@ -1,4 +1,4 @@
-//! What runs the lines of a shell: a server, or a store in this process.
+//! Runs the lines of a shell: on a server, or on a store in this process.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,29 +27,29 @@ use crate::{
     procedures::{start_all, start_lua_of_lines},
 };
 
-/// Chooses version 3 of the protocol, whose replies tell maps, numbers and booleans apart.
+/// Selects version 3 of the protocol, whose replies distinguish maps, numbers and booleans.
 pub(super) const HELLO: [&str; 2] = ["HELLO", "3"];
 
-/// What runs the lines.
+/// Where the lines run.
 pub(crate) enum Backend {
     Server(Box<Remote>),
     Store(Box<Embedded>),
 }
 
-/// A store in this process, with a session as a connection would have.
+/// A store in this process, with a session like a connection's.
 pub(crate) struct Embedded {
-    // The session and the writer go before the store that they belong to.
+    // Declared before the store that they belong to, so that they are dropped first.
     session: Session,
     writer: Box<dyn Writer>,
-    /// The procedures, of every language.
+    /// The procedures of all languages.
     procedures: Box<dyn Runtime>,
-    /// What the lines run in.
+    /// The virtual machines that run the lines.
     lua: Vm,
     ruby: Option<Ruby>,
     program: Arc<Program>,
     shared: Arc<Shared>,
     place: Place,
-    /// That of the procedures, which lines may require.
+    /// The directory of the procedure files, which lines may require.
     directory: Option<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ impl Backend {
         Ok(Self::Store(Box::new(embedded)))
     }
 
-    /// The server, if there is one.
+    /// The name of the server, if there is one.
     pub(crate) fn server_name(&self) -> Option<String> {
         match self {
             Self::Server(remote) => Some(remote.name()),
@@ -108,7 +108,7 @@ impl Backend {
         }
     }
 
-    /// What stops the lines and the procedures that run, and the waiting for a server.
+    /// The interrupts that stop running lines and procedures, or waiting for a server.
     pub(crate) fn interrupts(&self) -> Vec<Interrupt> {
         match self {
             Self::Server(remote) => vec![remote.interrupt()],
@@ -120,7 +120,7 @@ impl Backend {
         }
     }
 
-    /// The names of commands, in lower case; a server tells its own.
+    /// The names of commands, in lower case; a server reports its own.
     pub(crate) fn commands(&mut self) -> Result<Vec<String>, Error> {
         match self {
             Self::Server(remote) => Ok(command_names(remote.execute(&["COMMAND"])?)),
@@ -131,7 +131,7 @@ impl Backend {
         }
     }
 
-    /// The names of the procedures that serve now.
+    /// The names of the current procedures.
     pub(crate) fn procedures(&mut self) -> Result<Vec<String>, Error> {
         match self {
             Self::Server(remote) => Ok(procedure_names(remote.execute(&["FUNCTION", "LIST"])?)),
@@ -141,7 +141,7 @@ impl Backend {
         }
     }
 
-    /// Whether a command that nobody typed can be run and harms nothing.
+    /// Whether a command that the user did not type can be run without side effects.
     pub(crate) fn is_idle(&self) -> bool {
         match self {
             Self::Server(remote) => remote.is_idle(),
@@ -149,7 +149,7 @@ impl Backend {
         }
     }
 
-    /// Makes sure that lines of that language can be run.
+    /// Prepares for lines in this language.
     pub(super) fn prepare(&mut self, language: Language) -> Result<(), Error> {
         match self {
             Self::Server(remote) => remote.prepare(language),
@@ -157,7 +157,7 @@ impl Backend {
         }
     }
 
-    /// Whether a name that stands before a dot means something in that language, which was prepared.
+    /// Whether a name before a dot has a meaning in this language, which must be prepared.
     pub(super) fn has_name(&mut self, language: Language, name: &str) -> bool {
         let (lua, ruby) = match self {
             Self::Server(remote) => remote.languages(),
@@ -177,7 +177,7 @@ impl Backend {
         }
     }
 
-    /// Runs lines of that language, which was prepared.
+    /// Runs lines in this language, which must be prepared.
     pub(super) fn run(&mut self, language: Language, text: &str) -> Outcome {
         let (lua, ruby, writer): (_, _, Option<&mut dyn Writer>) = match self {
             Self::Server(remote) => {
@@ -202,8 +202,8 @@ fn command_names(reply: Reply) -> Vec<String> {
     names.map(|name| name.to_lowercase()).collect()
 }
 
-/// FUNCTION LIST answers with libraries: among the fields of each is `functions`, each with a
-/// `name` among its own.
+/// FUNCTION LIST answers with libraries. Each has a field `functions`, and each function a field
+/// `name`.
 fn procedure_names(reply: Reply) -> Vec<String> {
     let functions = |library| elements(field(library, "functions"));
     let functions = elements(reply).into_iter().flat_map(functions);

@@ -1,4 +1,4 @@
-//! Completion of names, and the arguments of a command as a hint behind the cursor.
+//! Completion of names, and hints for a command's arguments after the cursor.
 
 use std::{borrow::Cow, collections::BTreeSet};
 
@@ -8,10 +8,10 @@ use rustyline::{
 };
 use tokaido_server::redis::COMMANDS;
 
-/// What the shell itself, and Lua in it, know beside commands and procedures.
+/// Names that the shell itself and its Lua have in addition to commands and procedures.
 const OWN_NAMES: [&str; 5] = ["help", "exit", "tokaido.transact(", "tokaido.snapshot(", "print("];
 
-/// Knows the names that a line may begin with.
+/// The names that a line may begin with.
 pub(crate) struct Names {
     names: BTreeSet<String>,
 }
@@ -21,7 +21,7 @@ impl Names {
         Self { names }
     }
 
-    /// Names that begin with `start`. Whoever types capitals gets capitals.
+    /// Names that begin with `start`, in capitals if `start` is.
     fn matches(&self, start: &str) -> Vec<String> {
         let lower = start.to_lowercase();
         let capitals = start.bytes().next().is_some_and(|b| b.is_ascii_uppercase());
@@ -34,7 +34,7 @@ impl Names {
     }
 }
 
-/// The arguments that are still to be typed, if the line is a command and nothing else.
+/// The arguments that have not been typed yet, if the line is only a command.
 fn usage_hint(line: &str) -> Option<String> {
     let name = line.strip_suffix(' ')?;
     let command = COMMANDS.iter().find(|command| command.name.eq_ignore_ascii_case(name))?;

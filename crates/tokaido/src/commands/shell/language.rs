@@ -1,10 +1,10 @@
-//! The languages that lines of the shell are written in, and what becomes of a line.
+//! The languages of the shell's lines, and the outcome of a line.
 
 use std::fmt;
 
 use tokaido_script::CallError;
 
-/// What a line is written in that is no command.
+/// The language of lines that are not commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Language {
     Lua,
@@ -12,7 +12,7 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// The language whose name a line consists of.
+    /// The language that a line names, if it is nothing but that name.
     pub(super) fn of_line(line: &str) -> Option<Self> {
         match line {
             "lua" => Some(Self::Lua),
@@ -31,13 +31,13 @@ impl fmt::Display for Language {
     }
 }
 
-/// What became of some lines of code.
+/// The outcome of some lines of code.
 pub(super) enum Outcome {
-    /// The values.
+    /// Their values.
     Shown(Vec<Shown>),
-    /// They are the beginning of something: more lines are wanted.
+    /// They are incomplete: more lines are needed.
     Unfinished,
-    /// They are none of the language. The message says why.
+    /// They are not valid in the language. The message says why.
     NotUnderstood(String),
     Failed(CallError),
 }
@@ -46,6 +46,6 @@ pub(super) enum Outcome {
 pub(super) struct Shown {
     /// In the notation of its language.
     pub(super) notation: Vec<u8>,
-    /// For a program: a text as it is. `None` for what is nothing.
+    /// For a program: a text unchanged. `None` for nil.
     pub(super) plain: Option<Vec<u8>>,
 }

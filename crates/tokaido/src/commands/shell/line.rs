@@ -1,4 +1,4 @@
-//! What a line of the shell is: a word for the shell itself, a command, or code.
+//! Parses a line of the shell: a word for the shell itself, a command, or code.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use tokaido_wire::resp::{Decoded, Limits, RequestDecoder};
 
 use super::language::Language;
 
-/// Longest line that is taken.
+/// Maximum length of a line.
 const LINE_LEN_MAX: usize = 1 << 20;
 
-/// A line that was understood.
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     Nothing,
@@ -17,9 +17,9 @@ pub(super) enum Line {
     Exit,
     /// A command and its arguments.
     Command(Vec<Vec<u8>>),
-    /// Code; in Lua, behind `=` it is an expression whose value is wanted.
+    /// Code; in Lua, an expression after `=` shows its value.
     Code(String),
-    /// From here on code is of this language.
+    /// From now on code is in this language.
     Language(Language),
 }
 
@@ -28,17 +28,17 @@ pub(super) enum Line {
 #[error("cannot read this line: {0}")]
 pub(super) struct LineError(String);
 
-/// Words that begin a statement of Lua. FUNCTION is a command as well, in capitals.
+/// Keywords that begin a Lua statement. FUNCTION, in capitals, is a command as well.
 const LUA_KEYWORDS: [&str; 9] =
     ["do", "for", "function", "goto", "if", "local", "repeat", "return", "while"];
 
-/// Words that begin a line of Ruby, though commands have the same names.
+/// Words that begin a line of Ruby, although commands have the same names.
 const RUBY_WORDS: [&str; 1] = ["command"];
 
-/// Understands a line. The first word decides: the name of a command or procedure, in any case,
-/// makes it a command, unless it is being assigned to or is a keyword of the language. So does `hits.count`,
-/// unless `hits` is a variable of the language: whoever runs it knows whether there is such a procedure, and if
-/// not, why. Everything else is code.
+/// Parses a line. The first word decides: the name of a command or procedure, in any case, makes it
+/// a command, unless it is assigned to or is a keyword of the language. So does `hits.count`,
+/// unless `hits` is a variable of the language: running it as a command tells whether there is such
+/// a procedure, and if not, why. Everything else is code.
 pub(super) fn understand(
     text: &str,
     language: Language,
@@ -74,7 +74,7 @@ pub(super) fn understand(
     Ok(Line::Code(text.to_owned()))
 }
 
-/// What stands before the first dot of what may be the name of a procedure.
+/// The part before the first dot of a word that may be the name of a procedure.
 fn library(word: &str) -> Option<&str> {
     let is_identifier = |part: &str| {
         part.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
@@ -88,12 +88,12 @@ fn first_word(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or_default()
 }
 
-/// Splits a command as the inline form of the Redis protocol does: at spaces, with `"…"` and `'…'`
-/// around arguments that hold some.
+/// Splits a command like the inline form of the Redis protocol: at spaces, with `"…"` and `'…'`
+/// around arguments that contain spaces.
 pub(crate) fn split(text: &str) -> Result<Vec<Vec<u8>>, LineError> {
     let limits =
         Limits { inline_len_max: LINE_LEN_MAX, request_len_max: LINE_LEN_MAX, ..Limits::default() };
-    // The space keeps a line that starts with `*` from being taken for the other form.
+    // The space keeps a line that starts with `*` from being read as the other form.
     let bytes = format!(" {text}\r\n").into_bytes();
     let mut decoder = RequestDecoder::new(limits);
     match decoder.decode(&bytes) {

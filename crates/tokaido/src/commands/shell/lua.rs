@@ -1,4 +1,4 @@
-//! A chunk of Lua that was typed into the shell.
+//! Runs a chunk of Lua that was typed into the shell.
 
 use tokaido_script::{CallError, Value, Vm};
 use tokaido_store::Writer;
@@ -6,15 +6,15 @@ use tokaido_store::Writer;
 use super::language::{Outcome, Shown};
 use crate::value;
 
-/// What errors and tracebacks call a line of the shell.
+/// The name of a line of the shell in errors and tracebacks.
 const CHUNK_NAME: &str = "shell";
 
 /// Runs a chunk, which begins transactions of `writer` if there is one.
 pub(super) fn run(vm: &mut Vm, writer: Option<&mut dyn Writer>, text: &str) -> Outcome {
     let expression = text.strip_prefix('=');
     let as_expression = format!("return {}", expression.unwrap_or(text));
-    // A line is tried as an expression first, so that its value is shown. Only compiled, not
-    // run: what it does must happen once.
+    // A line is tried as an expression first, so that its value is shown. It is only
+    // compiled, not run: its effects must happen only once.
     let chunk = match compile_error(vm, &as_expression) {
         Ok(None) => as_expression,
         Ok(Some(error)) if expression.is_some() => return not_lua(error),
@@ -36,7 +36,7 @@ fn shown(value: &Value) -> Shown {
     Shown { notation: value::notation(value).into_bytes(), plain: Some(value::print(value)) }
 }
 
-/// Whether there is a global variable of that name, which is to be an identifier.
+/// Whether there is a global variable of this name, which must be an identifier.
 pub(super) fn has_variable(vm: &mut Vm, name: &str) -> bool {
     let chunk = format!("return {name} ~= nil");
     let values = vm.run_script(CHUNK_NAME, chunk.as_bytes(), &[], None);

@@ -1,4 +1,4 @@
-//! In place of `ruby.rs` where the program is built without Ruby.
+//! Replaces `ruby.rs` in a program that is built without Ruby.
 
 use std::{path::Path, sync::Arc};
 
@@ -8,7 +8,7 @@ use tokaido_store::{Store, Writer};
 use super::language::Outcome;
 use crate::error::{Error, without_ruby};
 
-/// There is none.
+/// It does not exist.
 pub(super) enum Ruby {}
 
 impl Ruby {

@@ -1,8 +1,8 @@
-//! Where in the conversation the shell is, for its prompt.
+//! The state of the session that the prompt shows.
 
 use tokaido_wire::resp::Reply;
 
-/// The database of number 0.
+/// The name of database 0.
 const MAIN: &str = "main";
 
 /// The database that commands go to, and whether they wait for EXEC.
@@ -32,7 +32,7 @@ impl Place {
         format!("{}{multi}> ", self.database)
     }
 
-    /// Follows a command that was answered.
+    /// Updates the state after a command and its reply.
     pub(super) fn note(&mut self, arguments: &[impl AsRef<[u8]>], reply: &Reply) {
         let Some((name, rest)) = arguments.split_first() else { return };
         let is_refused = matches!(reply, Reply::Error(_));
@@ -45,7 +45,7 @@ impl Place {
                 }
             }
             (b"multi", []) if !is_refused => self.is_multi = true,
-            // Refused, it ends the transaction as well.
+            // A refused EXEC ends the transaction as well.
             (b"exec", []) => {
                 let is_done = matches!(reply, Reply::Array(_));
                 let queued = self.queued.take().filter(|_| is_done);
@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-/// The name of what SELECT is given.
+/// The name of SELECT's argument.
 fn name_of(argument: &[u8]) -> String {
     let text = String::from_utf8_lossy(argument);
     match text.parse::<u64>() {

@@ -1,4 +1,4 @@
-//! A server at the other end, and languages here that send it commands.
+//! A server at the other end, and local languages that send it commands.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -13,7 +13,7 @@ use crate::{
     value,
 };
 
-/// What `tokaido.transact` and `tokaido.snapshot` raise where there is no store.
+/// The error that `tokaido.transact` and `tokaido.snapshot` raise without a store.
 const NO_STORE: &str =
     "this shell talks to a server: use command(\"GET\", \"k\"), or start it with --dir";
 
@@ -24,7 +24,7 @@ pub(super) struct Remote {
     ruby: Option<Ruby>,
 }
 
-/// A connection, which the lines of the shell share with the `command` of their languages.
+/// A connection, shared by the lines of the shell and the `command` of their languages.
 struct Connection {
     client: Client,
     place: Place,
@@ -39,7 +39,7 @@ impl Connection {
         Ok(Self { client, place: Place::new(database), interrupt })
     }
 
-    /// Takes a new connection, to the same database, if the one before was lost.
+    /// Reconnects to the same database first, if the last connection was lost.
     fn call(&mut self, arguments: &[impl AsRef<[u8]>]) -> Result<Reply, ClientError> {
         if self.client.is_out_of_step() {
             let (server, database) = (self.client.server(), self.place.database());
@@ -48,7 +48,7 @@ impl Connection {
         let reply = self.client.call_raw(arguments);
         match &reply {
             Ok(reply) => self.place.note(arguments, reply),
-            // What MULTI began is gone with the connection.
+            // An open MULTI is lost with the connection.
             Err(_) => self.place = Place::new(self.place.database()),
         }
         reply
@@ -64,7 +64,7 @@ impl Remote {
         Ok(Self { connection, lua, ruby: None })
     }
 
-    /// Makes sure that lines of that language can be run.
+    /// Prepares for lines in this language.
     pub(super) fn prepare(&mut self, language: Language) -> Result<(), Error> {
         if language == Language::Ruby && self.ruby.is_none() {
             let command = command_over(&self.connection);
@@ -73,7 +73,7 @@ impl Remote {
         Ok(())
     }
 
-    /// What lines run in, in this process.
+    /// The virtual machines in this process that run lines.
     pub(super) fn languages(&mut self) -> (&mut Vm, &mut Option<Ruby>) {
         (&mut self.lua, &mut self.ruby)
     }
@@ -102,13 +102,13 @@ impl Remote {
     }
 }
 
-/// `command` of a language.
+/// The function `command` of a language.
 fn command_over(connection: &Rc<RefCell<Connection>>) -> HostFunction {
     let connection = Rc::clone(connection);
     Box::new(move |arguments| command(&mut connection.borrow_mut(), arguments))
 }
 
-/// `command(name, …)`: its value is the reply; an error reply is raised.
+/// `command(name, …)`: returns the reply; an error reply is raised.
 fn command(connection: &mut Connection, arguments: &[Value]) -> Result<Value, String> {
     if arguments.is_empty() {
         return Err("command takes a command and its arguments: command(\"GET\", \"k\")".to_owned());
@@ -128,7 +128,7 @@ fn command(connection: &mut Connection, arguments: &[Value]) -> Result<Value, St
     }
 }
 
-/// An argument as it is sent, or what it is if it cannot be.
+/// An argument in the form in which it is sent, or its kind if it cannot be sent.
 fn argument(value: &Value) -> Result<Vec<u8>, &'static str> {
     match value {
         Value::String(bytes) => Ok(bytes.clone()),

@@ -1,18 +1,18 @@
-//! Redis replies as redis-cli shows them to a person.
+//! Formats Redis replies like redis-cli.
 
 use tokaido_wire::resp::Reply;
 
 use crate::value::quote;
 
-/// The text of a reply, without a newline at its end. Strings that are text are shown as text in
-/// every script, where redis-cli shows bytes.
+/// The text of a reply, without a newline at its end. Text strings are shown as text in every
+/// script, where redis-cli shows bytes.
 pub(crate) fn format(reply: &Reply) -> String {
     let mut text = String::new();
     write(reply, 0, &mut text);
     text
 }
 
-/// The reply for a program that reads on: strings as they are, elements a line each.
+/// The reply for a program to read: strings unchanged, and one element per line.
 pub(crate) fn raw(reply: &Reply, bytes: &mut Vec<u8>) {
     match reply {
         Reply::Null => {}
@@ -59,7 +59,7 @@ fn write(reply: &Reply, indent: usize, text: &mut String) {
     }
 }
 
-/// Elements under each other, their numbers aligned; nested ones begin on their parent's line.
+/// One element per line, with aligned numbers; nested ones begin on their parent's line.
 fn write_items(items: &[Reply], kind: &str, mark: char, indent: usize, text: &mut String) {
     if items.is_empty() {
         text.push_str(&format!("(empty {kind})"));

@@ -1,4 +1,4 @@
-//! Lines of Ruby that were typed into the shell.
+//! Runs lines of Ruby that were typed into the shell.
 
 use std::{path::Path, sync::Arc};
 
@@ -9,11 +9,11 @@ use tokaido_store::{Store, Writer};
 use super::language::{Outcome, Shown};
 use crate::{error::Error, procedures};
 
-/// Ruby of the shell.
+/// The shell's Ruby.
 pub(super) struct Ruby(RubyVm);
 
 impl Ruby {
-    /// One whose transactions are of a store, and which may require the files of a directory.
+    /// Creates one with transactions on a store, which may require the files of a directory.
     pub(super) fn of_store(
         store: &Arc<dyn Store>,
         directory: Option<&Path>,
@@ -22,7 +22,7 @@ impl Ruby {
         Ok(Self(procedures::start_ruby_of_lines(store, directory, interrupt)?))
     }
 
-    /// One whose `command` sends commands to a server.
+    /// Creates one whose `command` sends commands to a server.
     pub(super) fn of_server(command: HostFunction, interrupt: Interrupt) -> Result<Self, Error> {
         let mut vm = RubyVm::without_store(interrupt);
         vm.set_command(command);
@@ -39,7 +39,7 @@ impl Ruby {
         }
     }
 
-    /// Whether a name is one of Ruby's: a constant, or a local variable.
+    /// Whether a name is a constant or a local variable of Ruby.
     pub(super) fn has_name(&self, name: &str) -> bool {
         name.starts_with(|first: char| first.is_ascii_uppercase()) || self.0.has_local(name)
     }

@@ -1,4 +1,4 @@
-//! The loop of the shell: a line in, what became of it out.
+//! The loop of the shell: reads a line, prints the outcome.
 
 use std::{
     collections::BTreeSet,
@@ -31,10 +31,10 @@ use crate::{
     interrupt::{self, Running},
 };
 
-/// Lines that the history keeps.
+/// Number of lines that the history keeps.
 const HISTORY_LINES_MAX: usize = 10_000;
 
-/// How much of an answer is written before the next look for Ctrl-C, in bytes.
+/// How many bytes of an answer are written between two checks for Ctrl-C.
 const PIECE_LEN: usize = 16 << 10;
 
 const HELP: &str = "\
@@ -117,20 +117,20 @@ pub(crate) fn shell(args: &ShellArgs) -> Result<ExitCode, Error> {
 struct Session {
     backend: Backend,
     commands: Vec<String>,
-    /// Of commands and procedures.
+    /// The names of commands and procedures.
     names: BTreeSet<String>,
-    /// Print for a program, not for a person.
+    /// Whether to print for a program instead of a person.
     is_raw: bool,
-    /// What lines are that are no commands.
+    /// The language of lines that are not commands.
     language: Language,
-    /// The lines so far of code that goes on.
+    /// The lines so far of incomplete code.
     pending: String,
 }
 
 /// What the loop does after a line.
 enum Next {
     Go,
-    /// Like `Go`, but the line failed; here is what to say.
+    /// Like `Go`, but the line failed with this message.
     Failed(String),
     Leave,
 }
@@ -166,7 +166,7 @@ impl Session {
         }
     }
 
-    /// Takes over the names of procedures that came with a reload.
+    /// Updates the names of procedures, which a reload may have changed.
     fn refresh_names(&mut self) {
         if self.backend.is_idle()
             && let Ok(procedures) = self.backend.procedures()
@@ -175,7 +175,7 @@ impl Session {
         }
     }
 
-    /// The prompt; the lines of a chunk that goes on begin under each other.
+    /// The prompt; the lines of an incomplete chunk are aligned with it.
     fn prompt(&self) -> String {
         let mut prompt = self.backend.prompt();
         if self.language == Language::Ruby {
@@ -230,7 +230,7 @@ fn print(out: &mut impl Write, bytes: &[u8]) -> Result<Next, Error> {
     Ok(Next::Go)
 }
 
-/// Prints what came of a line, until Ctrl-C.
+/// Prints the result of a line, until Ctrl-C.
 fn show(out: &mut impl Write, bytes: &[u8]) -> Result<Next, Error> {
     for piece in bytes.chunks(PIECE_LEN) {
         if interrupt::was_raised() {
@@ -250,7 +250,7 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
     let mut editor: Editor<Names, FileHistory> = Editor::with_config(config).map_err(failed)?;
     let history = history_path();
     if let Some(path) = &history {
-        // The first time there is none.
+        // There is none the first time.
         let _ = editor.load_history(path);
     }
     let was_empty = WasEmpty::default();
@@ -259,7 +259,7 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
     let mut out = io::stdout();
     greet(session, &mut out)?;
     let mut is_second = false;
-    // To the end: Ctrl-C that comes too late to stop a line must not end the shell.
+    // Until the end: a Ctrl-C that comes too late to stop a line must not end the shell.
     let running = Running::begin();
     loop {
         running.forget_interrupt();
@@ -286,7 +286,7 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
         };
         is_second = false;
         if !holds_password(&text) {
-            // Only the history is lost if this fails.
+            // If this fails, only the history is lost.
             let _ = editor.add_history_entry(&text);
         }
         match session.take(&text, &mut out) {
@@ -308,7 +308,7 @@ fn converse(session: &mut Session) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says where the shell is, and how to get on.
+/// Says where the shell is connected, and how to get help.
 fn greet(session: &Session, out: &mut impl Write) -> Result<Next, Error> {
     let server = session.backend.server_name().map(|name| format!("Connected to {name}. "));
     let server = server.unwrap_or_default();
@@ -318,7 +318,7 @@ fn greet(session: &Session, out: &mut impl Write) -> Result<Next, Error> {
 /// Whether the line was empty when Ctrl-C was pressed.
 type WasEmpty = Arc<AtomicBool>;
 
-/// Looks at the line before Ctrl-C throws it away.
+/// Checks the line before Ctrl-C discards it.
 struct OnCtrlC(WasEmpty);
 
 impl ConditionalEventHandler for OnCtrlC {
@@ -328,12 +328,12 @@ impl ConditionalEventHandler for OnCtrlC {
     }
 }
 
-/// Whether a line is one that the history, which is a file, must not keep.
+/// Whether a line must not be kept in the history, which is a file.
 fn holds_password(text: &str) -> bool {
     text.split_whitespace().any(|word| word.eq_ignore_ascii_case("auth"))
 }
 
-/// Keeps the history. That a later shell does not know it is no reason to fail in this one.
+/// Saves the history. Errors are ignored: the loss of the history is no reason for the shell to fail.
 fn save_history(editor: &mut Editor<Names, FileHistory>, path: &std::path::Path) {
     if let Some(directory) = path.parent() {
         let _ = std::fs::create_dir_all(directory);
@@ -355,7 +355,7 @@ fn run_script(session: &mut Session) -> Result<ExitCode, Error> {
     let mut failed = false;
     let mut number = 0;
     let mut complain = |number: usize, message: &str| {
-        // With standard error gone, the exit code still tells.
+        // If standard error is closed, the exit code still tells.
         let _ = writeln!(io::stderr(), "tokaido: line {number}: {message}");
         failed = true;
     };
@@ -370,7 +370,7 @@ fn run_script(session: &mut Session) -> Result<ExitCode, Error> {
             Ok(Next::Go) => {}
             Ok(Next::Failed(message)) => complain(number, &message),
             Ok(Next::Leave) => break,
-            // What the lines before it left there, such as an open MULTI, is gone.
+            // The state that earlier lines left there, such as an open MULTI, is lost.
             Err(Error::Client(error)) => {
                 complain(number, &error.to_string());
                 return Ok(error.exit_code().into());

@@ -1,12 +1,12 @@
-//! What can go wrong with records as text. Each message says where.
+//! Errors of records as text. Each message says where it occurred.
 
-/// A text could not be read as records, or a record not be written as text.
+/// A text could not be read as records, or a record could not be written as text.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TextError {
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The text breaks its format.
+    /// The text violates its format.
     #[error("record {record}, byte {position}: {what}")]
     Syntax {
         /// The number of the record at fault; the first is 1.
@@ -21,7 +21,7 @@ pub(crate) enum TextError {
     Unwritable {
         /// The record's number; the first is 1.
         record: u64,
-        /// The key, shortened, with replacement characters where it is no text.
+        /// The key, shortened, with replacement characters where it is not text.
         key: String,
         /// What the format cannot hold.
         what: &'static str,

@@ -8,7 +8,7 @@ pub(crate) use error::TextError;
 pub(crate) use reader::TextReader;
 pub(crate) use writer::TextWriter;
 
-/// A form of records as text.
+/// A text format for records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextFormat {
     /// `+klen,vlen:key->value` and a newline for each record, then an empty line. Holds any bytes.
@@ -24,7 +24,7 @@ pub(crate) enum TextFormat {
     MapKeys,
 }
 
-/// Spaces between keys and values of [`TextFormat::Map`].
+/// The characters between keys and values in [`TextFormat::Map`].
 fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }

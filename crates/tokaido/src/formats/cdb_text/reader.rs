@@ -1,4 +1,4 @@
-//! Reading records from text.
+//! Reads records from text.
 
 use std::io::{BufRead, Read};
 
@@ -6,8 +6,8 @@ use tokaido_cdb::{FILE_LEN_MAX, Record};
 
 use super::{TextError, TextFormat, is_blank};
 
-/// Reads records in one of the text formats. Memory grows with what is there, not with what is
-/// announced.
+/// Reads records in one of the text formats. Memory grows with the actual data, not with announced
+/// lengths.
 pub(crate) struct TextReader<R> {
     input: R,
     format: TextFormat,
@@ -41,8 +41,8 @@ impl<R: BufRead> TextReader<R> {
         self.records
     }
 
-    /// The next record, until the next call; with an empty value, if the format has none. After the
-    /// last one, and after an error, there is none.
+    /// The next record, valid until the next call. Its value is empty if the format has none. After
+    /// the last record, and after an error, there is none.
     ///
     /// # Errors
     /// [`TextError::Io`] and [`TextError::Syntax`].
@@ -50,7 +50,7 @@ impl<R: BufRead> TextReader<R> {
         if self.is_at_end {
             return Ok(None);
         }
-        // Stays so if what follows fails.
+        // Remains set if what follows fails.
         self.is_at_end = true;
         self.key.clear();
         self.value.clear();
@@ -105,8 +105,8 @@ impl<R: BufRead> TextReader<R> {
         Ok(true)
     }
 
-    /// Sees to it that only newlines follow the end mark. The tool ignores what follows; two dumps
-    /// in one file would lose the second.
+    /// Checks that only newlines follow the end mark. The tool ignores what follows, and so would
+    /// lose the second of two dumps in one file.
     fn nothing_more(&mut self) -> Result<(), TextError> {
         while let Some(byte) = self.byte()? {
             if byte != b'\n' {
@@ -117,7 +117,7 @@ impl<R: BufRead> TextReader<R> {
         Ok(())
     }
 
-    /// Reads decimal digits, and what must follow them.
+    /// Reads decimal digits, and then `end`.
     fn number(&mut self, end: u8) -> Result<u64, TextError> {
         let mut number = None;
         loop {
@@ -179,7 +179,7 @@ impl<R: BufRead> TextReader<R> {
         Ok(())
     }
 
-    /// Reads a line that has a key, past those that have none.
+    /// Reads a line that has a key, skipping those that have none.
     fn map_line(&mut self) -> Result<bool, TextError> {
         while self.line()? {
             let blanks = self.key.iter().take_while(|byte| is_blank(**byte)).count();
@@ -198,7 +198,7 @@ impl<R: BufRead> TextReader<R> {
         Ok(false)
     }
 
-    /// Reads a line into the key, without its newline, which the last one need not have.
+    /// Reads a line into the key, without its newline; the last line need not have one.
     fn line(&mut self) -> Result<bool, TextError> {
         self.key.clear();
         let mut limited = self.input.by_ref().take(FILE_LEN_MAX);

@@ -1,4 +1,4 @@
-//! What each format looks like, reads back, and refuses.
+//! What each format looks like, reads back and refuses.
 
 use proptest::prelude::*;
 

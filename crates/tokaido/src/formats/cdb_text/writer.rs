@@ -1,4 +1,4 @@
-//! Writing records as text.
+//! Writes records as text.
 
 use std::io::{self, Write};
 
@@ -6,8 +6,8 @@ use tokaido_cdb::shown_key;
 
 use super::{TextError, TextFormat, is_blank};
 
-/// Writes records in one of the text formats. A record that the format cannot hold is refused,
-/// so that what is written reads back as it was.
+/// Writes records in one of the text formats. A record that the format cannot hold is refused, so
+/// that everything written reads back unchanged.
 pub(crate) struct TextWriter<W> {
     out: W,
     format: TextFormat,
@@ -15,16 +15,16 @@ pub(crate) struct TextWriter<W> {
 }
 
 impl<W: Write> TextWriter<W> {
-    /// Writes to `out`, which should have a buffer.
+    /// Writes to `out`, which should be buffered.
     pub(crate) fn new(out: W, format: TextFormat) -> Self {
         Self { out, format, records: 0 }
     }
 
-    /// Writes a record. The formats that have keys only leave the value out.
+    /// Writes a record. The formats with keys only omit the value.
     ///
     /// # Errors
-    /// [`TextError::Io`] and [`TextError::Unwritable`], after which the writer goes on without this
-    /// record.
+    /// [`TextError::Io`] and [`TextError::Unwritable`], after which the writer can go on without
+    /// this record.
     pub(crate) fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), TextError> {
         if let Some(what) = self.unwritable(key, value) {
             let record = self.records + 1;
@@ -47,10 +47,10 @@ impl<W: Write> TextWriter<W> {
         Ok(())
     }
 
-    /// Writes the end mark, if the format has one, and gives the stream back, flushed.
+    /// Writes the end mark, if the format has one, and returns the flushed stream.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Any error of the stream.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         if let TextFormat::Native | TextFormat::NativeKeys = self.format {
             self.out.write_all(b"\n")?;

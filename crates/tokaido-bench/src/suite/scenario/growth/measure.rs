@@ -23,7 +23,7 @@ use crate::{
 
 const NAME: &str = "growth";
 
-/// Whose files are measured beside our store, and how they are used.
+/// The libraries whose files are compared with our store, and their settings.
 const LIBRARIES: [(&str, &str); 2] = [
     ("lmdb", "in process, WRITEMAP, a sync each second"),
     ("rocksdb", "in process, its defaults, a sync each second"),
@@ -49,13 +49,13 @@ const NOTE_SUSTAINED: &str = "Sets of random keys without a pause, in a closed l
 const NOTE_WRITTEN: &str = "Bytes that the disk wrote during these sets, and behind them until nothing was kept back, divided by those of the keys and values that \
                             were set. Merges that were still to come are not in it.";
 
-/// Bytes that a record may take on the disk in each store, with what it writes beside.
+/// Disk space that a record may take in each store, including temporary files, in bytes.
 const DISK_PER_RECORD: u64 = 300;
 
-/// Bytes that a record may take in a server that keeps it in memory, with what is copied while it is written.
+/// Bytes of memory that a record may take in an in-memory server, including copies made while it writes.
 const MEMORY_PER_RECORD: u64 = 300;
 
-/// From so many records on, stores are opened once, and not several times.
+/// From this many records on, stores are opened only once.
 const OPENED_ONCE: u64 = 10_000_000;
 
 pub(in super::super) fn measure(
@@ -86,7 +86,7 @@ pub(in super::super) fn measure(
     ended
 }
 
-/// Between two checkpoints: for a quick run there is no time for as much as there is by default.
+/// MiB of writes between two checkpoints: a quick run has no time for the default.
 fn memtable_mib(scale: Scale) -> u64 {
     scale.pick(4, 64, 64)
 }
@@ -125,11 +125,11 @@ fn subjects<'a>(
     Ok(subjects)
 }
 
-/// All that is measured at one number of records.
+/// All measurements at one number of records.
 struct Step<'a> {
     context: &'a Context<'a>,
     subjects: &'a [Subject<'a>],
-    /// Where files are.
+    /// The directory of the files.
     directory: &'a Path,
     count: u64,
     items: Vec<Item>,
@@ -161,7 +161,7 @@ impl Step<'_> {
             })?;
             self.context.check()?;
         }
-        // What the system has kept back of it would be written while others are measured.
+        // Otherwise the system would write back its buffers while other subjects are measured.
         room::sync(self.directory).map(drop).map_err(SuiteError::system("cannot sync the files"))
     }
 
@@ -219,7 +219,7 @@ impl Step<'_> {
         contest(self.context, &title, Rounds::only(1), entrants, &mut self.items)
     }
 
-    /// Sets for long: how many a second, how long single ones take, and what is written for a byte.
+    /// Sets for a longer time: the rate, how long single sets take, and the bytes written per byte set.
     fn sustained(&mut self) -> Result<(), SuiteError> {
         let context = self.context;
         let seconds = context.scale().pick(1, 10, 300);
@@ -247,12 +247,12 @@ impl Step<'_> {
     }
 }
 
-/// What came of the steps.
+/// The results of the steps.
 #[derive(Default)]
 struct Growth {
-    /// Of the last step that is whole.
+    /// The items of the last complete step.
     items: Vec<Item>,
-    /// Of all of them: a curve for each row of each item.
+    /// The curves over all steps, one for each row of each item.
     curves: Vec<Vec<Curve>>,
 }
 

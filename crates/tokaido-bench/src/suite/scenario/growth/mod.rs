@@ -1,5 +1,5 @@
-//! What becomes slower or larger with the number of records: [`measure`] fills stores step by step, and measures at each
-//! step; `subject` is a store that grows.
+//! What becomes slower or larger as the number of records grows. [`measure`] fills stores step by
+//! step, and measures at each step; `subject` is a growing store.
 
 mod measure;
 mod subject;

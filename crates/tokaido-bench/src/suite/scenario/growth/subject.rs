@@ -1,4 +1,4 @@
-//! A store that grows: a server, or a file that is open in this process.
+//! A growing store: a server, or a file that is open in this process.
 
 use std::{
     cell::RefCell,
@@ -25,38 +25,38 @@ use crate::{
     },
 };
 
-/// How often files are synced: as often as the servers do.
+/// How often files are synced: as often as the servers do it.
 const SYNC: Option<Duration> = Some(Duration::from_secs(1));
 
-/// Requests under way on each connection of a load.
+/// Requests in flight on each connection of a load.
 const PIPELINE: usize = 16;
 
-/// Records of a transaction that fills a file.
+/// Records per transaction when a file is filled.
 const FILL_BATCH: usize = 1_000;
 
-/// Reads or writes of a file between two looks at the clock.
+/// Reads or writes of a file between two checks of the clock.
 const STEPS: u64 = 64;
 
-/// Records of a sample that reads them in order.
+/// Number of records that a sample reads in order.
 const SCAN_LEN: u64 = 100_000;
 
-/// Records that a SCAN is asked for at once.
+/// Records requested per SCAN.
 const SCAN_COUNT: &str = "1000";
 
-/// Longest that a server may take to read its data.
+/// The longest that a server may take to read its data.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(1_800);
 
-/// How often it is asked whether it has.
+/// How often to check whether it is ready.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A store and its name; the problem, if it takes part no longer.
+/// A store and its name; the problem, if it no longer takes part.
 pub(super) struct Subject<'a> {
     pub(super) name: Name,
     store: RefCell<Result<Store<'a>, Problem>>,
     pub(super) is_server: bool,
 }
 
-/// What grows.
+/// The growing store.
 pub(super) enum Store<'a> {
     Server(Box<Growing>),
     File(File<'a>),
@@ -76,7 +76,7 @@ impl<'a> Subject<'a> {
         Self { name, store: RefCell::new(file.map(Store::File)), is_server: false }
     }
 
-    /// Does something with the store; if that fails, it takes part no longer.
+    /// Does something with the store; if that fails, the store no longer takes part.
     pub(super) fn act(
         &self,
         act: impl FnOnce(&mut Store<'a>) -> Result<(), SuiteError>,
@@ -93,7 +93,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// One whose sample is taken so.
+    /// A participant with `take` as its sample.
     pub(super) fn entrant<'s>(
         &'s self,
         take: impl Fn(&mut Store<'a>) -> Result<Sample, SuiteError> + 's,
@@ -109,7 +109,7 @@ impl<'a> Subject<'a> {
 }
 
 impl Store<'_> {
-    /// It, if it is a server.
+    /// The store as a server, if it is one.
     pub(super) fn server(&mut self) -> Result<&mut Growing, SuiteError> {
         match self {
             Self::Server(server) => Ok(server),
@@ -117,7 +117,7 @@ impl Store<'_> {
         }
     }
 
-    /// Sets for long, and gives how many a second. What else there is to say of it is kept until the next time.
+    /// Sets for a longer time, and returns the rate. The other results are kept until the next time.
     pub(super) fn sustain(
         &mut self,
         context: &Context<'_>,
@@ -143,13 +143,13 @@ impl Store<'_> {
         }
     }
 
-    /// What came of the sets that it had for long.
+    /// The other results of [`sustain`](Self::sustain).
     pub(super) fn sustained(&mut self) -> Result<&Sustained, SuiteError> {
         let none = || SuiteError::Library("it was not set for long".to_owned());
         self.sustained_mut().as_ref().ok_or_else(none)
     }
 
-    /// Lets it have so many records.
+    /// Fills it up to `count` records.
     pub(super) fn fill(&mut self, context: &Context<'_>, count: u64) -> Result<(), SuiteError> {
         match self {
             Self::Server(server) => server.fill(context, count),
@@ -157,7 +157,7 @@ impl Store<'_> {
         }
     }
 
-    /// Gets a second.
+    /// Gets per second.
     pub(super) fn get(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
         match self {
             Self::Server(server) => server.rate(context, Kind::Get),
@@ -165,7 +165,7 @@ impl Store<'_> {
         }
     }
 
-    /// Sets a second.
+    /// Sets per second.
     pub(super) fn set(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
         match self {
             Self::Server(server) => server.rate(context, Kind::Set),
@@ -173,7 +173,7 @@ impl Store<'_> {
         }
     }
 
-    /// Records a second, read one after the other.
+    /// Records per second, read in order.
     pub(super) fn scan(&mut self) -> Result<Sample, SuiteError> {
         match self {
             Self::Server(server) => server.scan(),
@@ -181,7 +181,7 @@ impl Store<'_> {
         }
     }
 
-    /// The time until it gives a record after it was closed.
+    /// The time from opening until it returns a record.
     pub(super) fn open(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
         match self {
             Self::Server(server) => server.open(context),
@@ -196,7 +196,7 @@ impl Store<'_> {
         }
     }
 
-    /// Bytes on the disk.
+    /// Bytes on disk.
     pub(super) fn disk(&self) -> Result<Sample, SuiteError> {
         let used =
             room::used(self.directory()).map_err(SuiteError::system("cannot look at the files"))?;
@@ -204,20 +204,20 @@ impl Store<'_> {
     }
 }
 
-/// A server that speaks Redis' protocol.
+/// A server that speaks the Redis protocol.
 pub(super) struct Growing {
     server: Server,
-    /// Where a SCAN goes on.
+    /// The cursor of the next SCAN.
     cursor: String,
     count: u64,
     sustained: Option<Sustained>,
 }
 
-/// What came of sets for long.
+/// The results of a longer time of sets.
 pub(super) struct Sustained {
-    /// From the sending of one to its answer.
+    /// From sending a set to its answer.
     pub(super) latency: Latency,
-    /// Bytes that the disk wrote for each that was set, if that is known.
+    /// Bytes that the disk wrote per byte that was set, if known.
     written: Option<f64>,
 }
 
@@ -252,7 +252,7 @@ impl Growing {
         context: &Context<'_>,
         time: Duration,
     ) -> Result<(u64, Sample, Latency), SuiteError> {
-        // Redis writes its log anew only if it is told to; a server that does such a thing by itself may refuse.
+        // Redis rewrites its log only when told to; a server that does this by itself may refuse.
         let _ = request::redis(self.server.port(), &["BGREWRITEAOF"]);
         let load = Load { time, ..self.load(context, Kind::Set) };
         let (outcome, sample) = load::send(&load, context.stop)?;
@@ -279,7 +279,7 @@ impl Growing {
     }
 
     fn open(&mut self, context: &Context<'_>) -> Result<Sample, SuiteError> {
-        // Where a SCAN goes on is forgotten.
+        // A restart invalidates the SCAN cursor.
         "0".clone_into(&mut self.cursor);
         let began = self.server.restart(context)?;
         let key = key(self.count / 2);
@@ -288,7 +288,7 @@ impl Growing {
             let answer = request::redis(self.server.port(), &["GET", &key]);
             match answer {
                 Ok(text) if text.len() == VALUE.len() => break,
-                // It says that it reads its data, or something that will not change.
+                // The answer may say that it is still reading its data, or be permanent.
                 Ok(_) | Err(_) if began.elapsed() < OPEN_TIME_MAX => thread::sleep(LOOK),
                 Ok(text) => return Err(request::unexpected("GET", &text)),
                 Err(error) => return Err(error),
@@ -299,7 +299,7 @@ impl Growing {
         Ok(Sample::of(began.elapsed().as_secs_f64()))
     }
 
-    /// Bytes that it holds for itself.
+    /// Its memory in bytes.
     pub(super) fn memory(&self) -> Result<Sample, SuiteError> {
         Ok(Sample::of(load::memory(self.server.port())? as f64))
     }
@@ -309,7 +309,7 @@ impl Growing {
 pub(super) struct File<'a> {
     kind: &'a dyn Dictionary,
     directory: PathBuf,
-    /// To which it may grow.
+    /// The number of records up to which it may grow.
     count_max: u64,
     /// `None` between closing and opening.
     open: Option<Box<dyn OpenDictionary>>,
@@ -319,7 +319,7 @@ pub(super) struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    /// Opens one in an empty directory; `None` if its kind is not measured so.
+    /// Opens one in an empty directory; `None` if its kind is not measured like this.
     pub(super) fn new(
         kind: &'a dyn Dictionary,
         directory: PathBuf,
@@ -346,7 +346,7 @@ impl<'a> File<'a> {
     fn fill(&mut self, context: &Context<'_>, count: u64) -> Result<(), String> {
         let (shuffle, old) = (Shuffle::new(count), self.count);
         self.count = count;
-        // That this is synced is of no interest, and takes long.
+        // Syncing the records takes long and is not measured here.
         self.open_again(None)?;
         let open = self.opened()?;
         let mut batch = Vec::with_capacity(FILL_BATCH);
@@ -399,7 +399,7 @@ impl<'a> File<'a> {
         Ok((sets, sample, latency))
     }
 
-    /// Does something with random keys for so long; gives how often, too.
+    /// Calls `step` with random keys for `time`; also returns how often.
     fn rate(
         &mut self,
         context: &Context<'_>,

@@ -1,4 +1,4 @@
-//! Who is woken by what, and who may take it.
+//! Which sessions are woken by what, and which may take it.
 
 use tokaido_collections::{End, List, Packing, Stream};
 use tokaido_store::{Writer, transact, tree};
@@ -10,7 +10,7 @@ use crate::{
     redis::Session,
 };
 
-/// Sessions that wait for items of the list `k`, each for so many.
+/// Sessions that wait for items of the list `k`, each for a number of them.
 struct Crowd {
     shared: Arc<Shared>,
     waiting: Vec<Option<Waiting>>,
@@ -37,7 +37,7 @@ impl Crowd {
         self.join_with(self.wish(count));
     }
 
-    /// A session that waits for entries of the stream `k`, perhaps for a consumer of a group.
+    /// Adds a session that waits for entries of the stream `k`, optionally as a consumer.
     fn join_stream(&mut self, group: Option<&str>) {
         self.join_with(self.stream_wish(group));
     }
@@ -91,7 +91,7 @@ impl Crowd {
         transact(&mut *writer as &mut dyn Writer, push).expect("a push");
     }
 
-    /// Who was woken since this was last asked.
+    /// The sessions woken since the last call.
     fn woken(&mut self) -> Vec<usize> {
         let all = self.sessions.iter_mut().enumerate();
         let woken = all.filter_map(|(index, (_, receiver))| {
@@ -131,7 +131,7 @@ fn all_readers_are_woken_and_of_a_group_the_first_is_served() {
     crowd.waiting[1] = None;
     assert_eq!(crowd.woken(), [2]);
     assert!(is_first(&crowd, 2, "g"));
-    // What is there no longer has no groups; who only reads goes on waiting.
+    // A deleted stream has no groups any more. A session that only reads goes on waiting.
     crowd.delete();
     assert_eq!(crowd.woken(), [2, 3]);
     crowd.push(1);
