@@ -1,5 +1,5 @@
-//! The *checkpointer*: the thread that takes frozen memtables to the disk, merges runs, and syncs the log in the
-//! background where the store was opened for that. Readers and the writer go on meanwhile.
+//! The *checkpointer*: the thread that writes frozen memtables to disk, merges runs and, if the store was opened for
+//! that, syncs the log in the background. Readers and the writer carry on meanwhile.
 
 use std::{
     io,
@@ -20,11 +20,11 @@ use super::{
     signal::{Job, Waiting},
 };
 
-/// Starts the checkpointer, unless it runs or was told to stop: a writer that outlives its store gets
-/// no other one. Many lives of a store are too short to need one.
+/// Starts the checkpointer, unless it is running or was told to stop: a writer that outlives its store
+/// gets no new one. Many stores are not open long enough to need one.
 pub(super) fn start_checkpointer(shared: &Arc<Shared>) -> io::Result<()> {
     let mut checkpointer = lock(&shared.signal.thread);
-    // Under the lock: `stop_checkpointer` looks for the checkpointer after it has told it to stop.
+    // Checked under the lock: `stop_checkpointer` first tells the checkpointer to stop, then looks for it.
     if checkpointer.is_none() && shared.signal.check_open().is_ok() {
         let shared = Arc::clone(shared);
         let thread = thread::Builder::new().name("tokaido-checkpointer".to_owned());
@@ -33,7 +33,7 @@ pub(super) fn start_checkpointer(shared: &Arc<Shared>) -> io::Result<()> {
     Ok(())
 }
 
-/// Ends the checkpointer, if it runs, after what it is doing.
+/// Stops the checkpointer, if it is running, once it has finished what it is doing.
 pub(super) fn stop_checkpointer(shared: &Shared) {
     shared.signal.stop();
     let checkpointer = lock(&shared.signal.thread).take();
@@ -42,25 +42,25 @@ pub(super) fn stop_checkpointer(shared: &Shared) {
     }
 }
 
-/// Lowers the priority of this thread. A checkpoint keeps a core busy for many milliseconds at a time, and whoever answers
-/// clients is not to wait for that core. Writers that outrun the checkpointer are slowed down to its pace in any case.
+/// Lowers the priority of this thread. A checkpoint keeps a core busy for many milliseconds at a time, and the threads
+/// that answer clients should not wait for that core. Writers that outrun the checkpointer are slowed to its pace anyway.
 fn lower_priority() {
     // On other systems the nice value is that of the whole process.
     #[cfg(target_os = "linux")]
     {
         /// Added to the nice value of the process.
         const NICENESS: libc::c_int = 3;
-        // SAFETY: it takes no pointer. A failure leaves the priority as it was.
+        // SAFETY: the call takes no pointer. A failure leaves the priority as it was.
         unsafe { libc::nice(NICENESS) };
     }
 }
 
-/// What the checkpointer does, on its own thread or, for a store that is being closed, on another.
+/// The work of the checkpointer, on its own thread or, for a store that is being closed, on another.
 pub(super) struct Checkpointer<'s> {
     pub(super) shared: &'s Shared,
     /// The trees that were in use after the last job.
     live: Keyspaces,
-    /// Whether the last merge into the base could not be done.
+    /// Whether the last merge into the base failed.
     pub(super) has_merge_failed: bool,
     pub(super) retired: Retired,
     synced_at: Instant,
@@ -105,8 +105,8 @@ impl<'s> Checkpointer<'s> {
         self.synced_at = Instant::now();
     }
 
-    /// What is done between other things: a sync of the log in the background, if it is due, or the memtable is nearly full,
-    /// which is waited for when a new one takes over; and what nobody sees any more goes.
+    /// Runs the small tasks between others. It frees what no reader sees any more, and syncs the log in the background if
+    /// that is due or the memtable is nearly full, as a new memtable waits for such a sync before it takes over.
     pub(super) fn look_around(&mut self) {
         self.retired.look();
         let SyncMode::Interval(interval) = self.shared.options.sync else { return };
@@ -115,7 +115,7 @@ impl<'s> Checkpointer<'s> {
         }
     }
 
-    /// What is more urgent than a merge. Tells whether that may go on.
+    /// Does what is more urgent than a merge. Returns whether the merge may go on.
     pub(super) fn give_way(&mut self) -> bool {
         self.look_around();
         match self.shared.signal.waiting() {
@@ -125,7 +125,7 @@ impl<'s> Checkpointer<'s> {
         }
     }
 
-    /// Does a checkpoint, and tells whether it could be done.
+    /// Runs a checkpoint. Returns whether it succeeded.
     fn run_job(&mut self, job: &Job) -> bool {
         let result = self.try_checkpoint(job);
         let is_done = result.is_ok();
@@ -145,8 +145,8 @@ impl<'s> Checkpointer<'s> {
         self.attempt("a checkpoint", |this| this.checkpoint(job))
     }
 
-    /// Does something to the base, or says why it could not be done. After a failure from which the base does not
-    /// recover, nothing is written any more.
+    /// Runs a task on the base, or returns why it failed. After a failure from which the base does not recover,
+    /// nothing is written any more.
     pub(super) fn attempt<T>(
         &mut self,
         task: &str,
@@ -158,20 +158,20 @@ impl<'s> Checkpointer<'s> {
         let durable = &self.shared.durable;
         let (why, may_try_again) = match result {
             Ok(Ok(done)) => return Ok(done),
-            // LMDB tells a write that was cut short, for want of room, by another error.
+            // LMDB reports a write that was cut short, for lack of space, as another error.
             Ok(Err(error)) => {
                 let is_full = error.is_full() || durable.is_disk_full();
                 let remedy = if is_full { error.remedy() } else { "see to the disk" };
-                // A lock that was not given, or a run that was not written, has changed nothing.
+                // A lock that was not granted, or a run that was not written, has changed nothing.
                 (format!("{error}; {remedy}"), is_full || matches!(error, BaseError::Io(_)))
             }
-            // Doing it again harms nothing, even if it was committed before it panicked.
+            // A retry is harmless, even if the task committed before it panicked.
             Err(_) => ("it panicked; please report this as a bug".to_owned(), true),
         };
         if may_try_again && !self.shared.base.is_given_up() {
             tracing::error!(why, "{task} failed and will be tried again");
         } else {
-            // A sync that failed is not asked again, here as in the log.
+            // As in the log, a failed sync is not retried.
             durable.poison(&format!("{task} failed: {why}"));
         }
         Err(why)

@@ -1,8 +1,7 @@
-//! How fast a writer may go while runs are merged into the base.
+//! Back-pressure on the writer while runs are merged into the base.
 //!
-//! What comes meanwhile becomes further runs. If there came as many as are merged before that has ended, and again, they
-//! would grow without bound; so the writer pauses for a little while before a group if it is ahead, as it does for a
-//! checkpoint.
+//! What is written meanwhile becomes further runs. If, merge after merge, as many were added as are merged, they would
+//! grow without bound. So a writer that is ahead pauses briefly before a group, as it does for a checkpoint.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -11,13 +10,13 @@ use std::{
 
 use super::{pace::Pace, runs::Runs};
 
-/// How far the merge under way has come, and what may come meanwhile.
+/// How far the merge under way has come, and how much may be added meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct MergePace {
     pace: Pace,
-    /// Bytes of the runs that are merged.
+    /// Bytes of the runs being merged.
     merged_bytes: AtomicU64,
-    /// Bytes of runs that may come meanwhile.
+    /// Bytes of runs that may be added meanwhile.
     bytes_max: AtomicU64,
 }
 
@@ -27,7 +26,7 @@ pub(super) struct Merging<'p> {
 }
 
 impl Merging<'_> {
-    /// So many entries are in the base.
+    /// Notes that this many entries are in the base.
     pub(super) fn advance(&self, done: usize) {
         self.pace.advance(done);
     }
@@ -40,7 +39,7 @@ impl Drop for Merging<'_> {
 }
 
 impl MergePace {
-    /// These runs are merged, and of those that come meanwhile there should be no more than `bytes_max`.
+    /// Begins a merge of these runs. The runs added meanwhile should take no more than `bytes_max`.
     pub(super) fn begin(&self, runs: &Runs, bytes_max: u64) -> Merging<'_> {
         self.merged_bytes.store(runs.bytes(), Relaxed);
         self.bytes_max.store(bytes_max, Relaxed);
@@ -48,13 +47,13 @@ impl MergePace {
         Merging { pace: &self.pace }
     }
 
-    /// How long a writer is to pause while there are these runs, and a memtable of so many bytes.
+    /// How long a writer is to pause, given these runs and a memtable of this many bytes.
     pub(super) fn pause(&self, runs: &Runs, memtable_bytes: usize) -> Option<Duration> {
         if !self.pace.is_under_way() {
             return None;
         }
         let newer = runs.bytes().saturating_sub(self.merged_bytes.load(Relaxed));
-        // Half of a memtable is not in the run that it becomes.
+        // Half of a memtable's bytes do not go into the run that it becomes.
         let bytes = newer as usize + memtable_bytes / 2;
         self.pace.pause(bytes, self.bytes_max.load(Relaxed) as usize, 0)
     }

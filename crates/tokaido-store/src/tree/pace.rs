@@ -1,29 +1,28 @@
-//! How fast a writer may go while a checkpoint is under way, or a merge of runs into the base.
+//! Back-pressure on the writer during a checkpoint or a merge of runs into the base.
 //!
 //! A checkpoint of a large store takes longer than a writer at full speed takes to fill the next memtable. If the writer
-//! went on until that is full, and then waited for the whole rest of the checkpoint, its clients would see
-//! seconds of silence. So it pauses for a little while before a group if it is ahead of the checkpoint: for as long as
-//! the checkpoint takes to catch up, but not for longer than [`PAUSE_MAX`], unless the checkpoint is so slow that more
-//! is needed. Where the store does not fit into memory, a checkpoint reads a page for each record, and the silence would
-//! last half a minute.
+//! filled it and then waited for the rest of the checkpoint, its clients would see seconds of silence. So a writer that
+//! is ahead of the checkpoint pauses briefly before a group: for as long as the checkpoint takes to catch up, but for at
+//! most [`PAUSE_MAX`], unless the checkpoint is so slow that more is needed. Where the store does not fit into memory, a
+//! checkpoint reads a page for each record, and the silence would last half a minute.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
-/// Longest pause before one group, where that is enough for the memtable not to be full before its time.
+/// The longest pause before one group, where that is enough to keep the memtable from filling up too early.
 const PAUSE_MAX: Duration = Duration::from_millis(5);
 
-/// This part of the next memtable may be filled before the checkpoint has done anything, so that a burst of writes
-/// does not pause for a checkpoint that is short.
+/// This part of the next memtable may be filled before the checkpoint has done anything, so that a short checkpoint
+/// does not make a burst of writes pause.
 const FREE_PART: f64 = 0.125;
 
-/// How fast a checkpoint is shows only after a while. A pause is not longer than this part of the time that it has
-/// taken so far, unless that is less than [`PAUSE_MAX`].
+/// The speed of a checkpoint is known only after a while. A pause is at most this part of the time that the checkpoint
+/// has taken so far, or [`PAUSE_MAX`] if that is longer.
 const TRUSTED_PART: f64 = 0.125;
 
-/// The rest of the memtable counts as at least this part of what is to come.
+/// The room left in the memtable counts as at least this part of what is to come.
 const ROOM_PART_MIN: f64 = 0.1;
 
 /// How far the checkpoint under way has come, and how fast.
@@ -46,35 +45,35 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// A checkpoint of so many nodes begins.
+    /// Begins a checkpoint of this many nodes.
     pub(super) fn begin(&self, nodes: usize) {
         self.done.store(0, Relaxed);
         self.nodes.store(nodes as u64, Relaxed);
         self.began_ns.store(self.opened.elapsed().as_nanos() as u64, Relaxed);
     }
 
-    /// Whether there is something left to be done.
+    /// Whether there is something left to do.
     pub(super) fn is_under_way(&self) -> bool {
         self.nodes.load(Relaxed) > 0
     }
 
-    /// It has ended, and nobody need pause for it.
+    /// Ends the checkpoint. No writer need pause for it any more.
     pub(super) fn end(&self) {
         self.nodes.store(0, Relaxed);
     }
 
-    /// So many nodes of it are in the base.
+    /// Notes that this many nodes are in the base.
     pub(super) fn advance(&self, done: usize) {
         self.done.store(done as u64, Relaxed);
     }
 
-    /// How many nodes of it are in the base.
+    /// How many nodes are in the base.
     pub(super) fn done(&self) -> usize {
         self.done.load(Relaxed) as usize
     }
 
-    /// How long a writer is to pause that has filled `bytes` of the `limit` of the next memtable, with so many new
-    /// nodes since its last group began.
+    /// How long a writer is to pause that has filled `bytes` of the `limit` of the next memtable and added `new_nodes`
+    /// since its last group began.
     pub(super) fn pause(&self, bytes: usize, limit: usize, new_nodes: usize) -> Option<Duration> {
         let free = limit as f64 * FREE_PART;
         if bytes as f64 <= free {
@@ -91,10 +90,10 @@ impl Pace {
         }
         let began = Duration::from_nanos(self.began_ns.load(Relaxed));
         let elapsed = self.opened.elapsed().saturating_sub(began).as_secs_f64();
-        // As long as the checkpoint took for as much. As long as it has done nothing, nobody knows.
+        // The time that the checkpoint took for as much. It is unknown until the checkpoint has done something.
         let seconds = ahead / (limit as f64 * part) * elapsed;
         let pause = Duration::try_from_secs_f64(seconds).unwrap_or(PAUSE_MAX);
-        // With such pauses, what is written from now on fills the rest of the memtable, and no more, by the end of the
+        // With such pauses, the writes from now on fill the rest of the memtable, and no more, by the end of the
         // checkpoint.
         let room = (limit as f64 - bytes as f64).max(0.0);
         let room_part = (room / (room + ahead)).max(ROOM_PART_MIN);
@@ -130,7 +129,7 @@ mod tests {
         let pace = Pace { opened, ..Pace::default() };
         pace.nodes.store(1_000_000, Relaxed);
         pace.advance(500_000);
-        // A second for the half of it: two microseconds for a millionth.
+        // Half of it took a second, so a millionth takes two microseconds.
         let pause = pace.pause(562_501, 1_000_000, 9).unwrap();
         assert!(pause >= Duration::from_micros(2) && pause < Duration::from_millis(2), "{pause:?}");
         assert_eq!(pace.pause(900_000, 1_000_000, 9), Some(PAUSE_MAX));
@@ -149,10 +148,10 @@ mod tests {
             let range = before * seconds_each - 1e-6..after * seconds_each + 1e-6;
             assert!(range.contains(&pause), "{pause} is not in {range:?}");
         };
-        // A twentieth as many nodes as are done. There is room for a quarter, where there should be for 0.4375.
+        // A twentieth as many new nodes as are done. There is room for a quarter, but there should be for 0.4375.
         check(750, 50, 0.05 * 0.4375 / 0.25);
         check(750, 500, TRUSTED_PART);
-        // Without any room it is bounded.
+        // Without any room, the pause is still bounded.
         check(LIMIT, 10, 0.01 / ROOM_PART_MIN);
     }
 }

@@ -26,38 +26,38 @@ use super::{
     writer_state::WriterState,
 };
 
-/// Bytes that the log keeps of a write beside the key and the value, about.
+/// Approximate bytes that the log keeps of a write in addition to the key and the value.
 const HEADS_LEN: usize = 24;
 
-/// Room for noting more nodes than this is given back after a group.
+/// Capacity for noting more nodes than this is freed after a group.
 const TOUCHED_KEPT_MAX: usize = 1 << 16;
 
 pub(super) struct TreeTransaction {
-    /// Before `shared`. It sees every version, also those that are not published.
+    /// Declared before `shared`. It sees every version, including those that are not published.
     pub(super) view: View,
     pub(super) memtable: MemtableWriter,
     pub(super) shared: Arc<Shared>,
     pub(super) trees: TreeMap,
-    /// While somebody observes.
+    /// Set only while there are observers.
     pub(super) follower: Option<Follower>,
     /// The number for the next tree.
     pub(super) next_tree: u32,
     pub(super) now_ms: u64,
     pub(super) number: CommitNumber,
-    /// The nodes that the group has written to, and then those of the transaction; but for those
+    /// The nodes that the group has written to, then those of the transaction, except for those
     /// that the changes have.
     touched: Vec<NonNull<Node>>,
     pub(super) done: Done,
     pub(super) group: Group,
-    /// The last entry of the expiry index that was removed: there is none before it.
+    /// The last entry that was removed from the expiry index: there is none before it.
     pub(super) swept: Vec<u8>,
-    /// The last element that was removed of a collection that has gone: there is none before it.
+    /// The last element that was removed from a dropped collection: there is none before it.
     pub(super) reclaimed: Vec<u8>,
     /// Whether the transaction removes what has expired.
     pub(super) is_sweep: bool,
-    /// How many collections the transaction has made.
+    /// How many collections the transaction has created.
     pub(super) collections: usize,
-    /// Writes and bytes so far, against the limits.
+    /// Writes and bytes so far, to be checked against the limits.
     writes: usize,
     bytes: usize,
 }
@@ -66,26 +66,26 @@ pub(super) struct TreeTransaction {
 #[derive(Default)]
 pub(super) struct Group {
     pub(super) frame: FrameBuilder,
-    /// How many of the nodes that were touched are the group's.
+    /// How many of the touched nodes belong to the group.
     touched: usize,
     pub(super) done: Done,
     /// The transactions that removed what had expired.
     sweeps: Vec<CommitNumber>,
 }
 
-/// What a transaction has done, or all those of a group, and what it takes to undo it.
+/// What a transaction, or a whole group, has done, and what it takes to undo it.
 #[derive(Default)]
 pub(super) struct Done {
     changes: Changes,
-    /// The trees as they were before, once they have changed.
+    /// The trees as they were before, if they have changed.
     pub(super) trees_before: Option<TreeMap>,
-    /// The databases whose names were claimed or that were made, and those that were dropped.
+    /// The databases that were created or whose names were claimed, and those that were dropped.
     pub(super) claimed: Vec<DatabaseId>,
     pub(super) dropped: Vec<DatabaseId>,
 }
 
 impl Done {
-    /// Takes over what was done later.
+    /// Appends what was done later.
     fn append(&mut self, later: &mut Self) {
         self.changes.append(&mut later.changes);
         if let Some(before) = later.trees_before.take() {
@@ -97,7 +97,7 @@ impl Done {
 }
 
 impl TreeTransaction {
-    /// `tables` and the view of the base that `state` has belong together.
+    /// `tables` and the view of the base in `state` belong together.
     pub(super) fn new(shared: Arc<Shared>, state: WriterState, tables: Arc<Tables>) -> Self {
         Self {
             view: View::new(tables, state.base, u64::MAX),
@@ -129,7 +129,7 @@ impl TreeTransaction {
         self.bytes = 0;
     }
 
-    /// Ends the transaction and hands what it did to the group. Tells whether it did anything.
+    /// Ends the transaction and adds what it did to the group. Returns whether it did anything.
     pub(super) fn commit(&mut self) -> bool {
         if self.operations().next().is_none() {
             self.rollback();
@@ -147,24 +147,24 @@ impl TreeTransaction {
         true
     }
 
-    /// Ends the transaction and takes back what it wrote.
+    /// Ends the transaction and undoes what it wrote.
     pub(super) fn rollback(&mut self) {
         let done = std::mem::take(&mut self.done);
         self.undo(done, self.group.touched, self.number);
     }
 
-    /// Takes back all transactions of the group. None is open.
+    /// Undoes all transactions of the group. None is open.
     pub(super) fn rollback_group(&mut self) {
         let done = std::mem::take(&mut self.group.done);
         self.undo(done, 0, self.group.frame.first_sequence());
         self.end_group();
     }
 
-    /// Takes back what the transactions from `first` on have done, which have touched the nodes from
-    /// that place on.
+    /// Undoes what the transactions from `first` on have done. They have touched the nodes from
+    /// `touched_from` on.
     fn undo(&mut self, mut done: Done, touched_from: usize, first: CommitNumber) {
         for node in self.touched.drain(touched_from..).chain(done.changes.nodes()) {
-            // SAFETY: all nodes that were touched are of the memtable.
+            // SAFETY: all touched nodes belong to the memtable.
             unsafe { self.memtable.take_back(node, first) }
         }
         done.changes.discard();
@@ -180,7 +180,7 @@ impl TreeTransaction {
         }
     }
 
-    /// The group is on disk: lets snapshots see it.
+    /// Makes the group visible to snapshots, now that it is on disk.
     pub(super) fn publish(&mut self) {
         let Group { frame, done, .. } = &mut self.group;
         let trees = done.trees_before.as_ref().map(|_| Arc::new(self.trees.clone()));
@@ -210,7 +210,7 @@ impl TreeTransaction {
         self.touched.shrink_to(TOUCHED_KEPT_MAX);
     }
 
-    /// What the transaction did to the store, without what cancels out.
+    /// What the transaction did to the store, except for what cancels out.
     pub(super) fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
         let touched = self.touched[self.group.touched..].iter().copied();
         self.done.changes.nodes().chain(touched).filter_map(|node| {
@@ -240,7 +240,7 @@ impl TreeTransaction {
         self.shared.options.check_sum(self.writes, self.bytes)
     }
 
-    /// Writes to the memtable. Gives the expiry of the version that the memtable had.
+    /// Writes to the memtable. Returns the expiry of the version that the memtable had.
     pub(super) fn write(
         &mut self,
         tree: u32,
@@ -252,7 +252,7 @@ impl TreeTransaction {
         Ok(noted.old_expiry)
     }
 
-    /// Puts a record in place of what is there.
+    /// Writes a record, replacing what is there.
     #[inline]
     pub(super) fn write_record(
         &mut self,
@@ -266,7 +266,7 @@ impl TreeTransaction {
         self.move_expiry(database, key, old_expiry, record.expires_at_ms)
     }
 
-    /// Keeps the expiry index true to a record whose expiry changes, as far as that is known.
+    /// Updates the expiry index for a record whose expiry changes, as far as that is known.
     pub(super) fn move_expiry(
         &mut self,
         database: DatabaseId,
@@ -292,7 +292,7 @@ impl TreeTransaction {
         Ok(())
     }
 
-    /// Removes the record under `key` if it has expired; for the sweep, which follows the index.
+    /// Removes the record under `key` if it has expired. For the sweep, which follows the index.
     pub(super) fn remove_if_expired(
         &mut self,
         database: DatabaseId,
@@ -311,7 +311,7 @@ impl TreeTransaction {
         Ok(true)
     }
 
-    /// What is not committed yet, added to what is.
+    /// The statistics of a tree: what is committed plus what is not yet.
     fn total(&mut self, tree: u32) -> Result<DatabaseStatistics, ReadError> {
         let mut sum = self.shared.visible.total(tree)?;
         let frozen = self.view.tables.frozen.as_deref();
@@ -321,7 +321,7 @@ impl TreeTransaction {
         Ok(sum)
     }
 
-    /// Looks at the tables and the base as they are now.
+    /// Moves on to the tables and the base as they are now.
     pub(super) fn follow_checkpoint(&mut self) -> Result<(), ReadError> {
         self.view = self.shared.visible.view(u64::MAX)?;
         Ok(())
@@ -396,7 +396,7 @@ impl WriteTransaction for TreeTransaction {
         self.shared.options.check_record(database, key, record.value)?;
         self.account(key.len() + record.value.len())?;
         let tree = self.tree_or_create(database)?;
-        // Where nothing has elements, nobody looks what a put replaces.
+        // If the database has no elements, there is no need to look up what a put replaces.
         if record.kind != Kind::Bytes || self.trees.has_elements(database) {
             self.replace_collection(database, tree, key, &record)?;
         }

@@ -1,4 +1,4 @@
-//! The memtable, the frozen one, the runs and the base, read as one.
+//! The active memtable, the frozen one, the runs and the base, read as one.
 
 use std::{
     cell::RefCell,
@@ -26,24 +26,24 @@ pub(super) struct View {
     hints: [RefCell<Hint>; 2],
 }
 
-/// Where a scan of one table has come to.
+/// The position that a scan of one table has reached.
 #[derive(Default)]
 struct Hint {
     tree: u32,
     direction: Option<Direction>,
-    /// The node is the nearest beyond this key.
+    /// `node` is the nearest one beyond this key.
     key: Vec<u8>,
     node: Option<NonNull<Node>>,
 }
 
-// SAFETY: a view keeps the tables of its hints, whose nodes may be used by any thread.
+// SAFETY: a view keeps the tables of its hints, and any thread may use their nodes.
 unsafe impl Send for Hint {}
 
-/// What a hint says of the nearest node beyond a key.
+/// What a hint says about the nearest node beyond a key.
 enum Answer {
     /// It is this one, or there is none.
     At(Option<NonNull<Node>>),
-    /// It is the next after this one.
+    /// It is the one after this.
     Behind(NonNull<Node>),
     Unknown,
 }
@@ -55,7 +55,7 @@ impl Hint {
             return Answer::Unknown;
         }
         let Some(node) = self.node else { return Answer::At(None) };
-        // SAFETY: as of `Send`.
+        // SAFETY: as for `Send`.
         let found = unsafe { node.as_ref() }.key();
         match found == key {
             true => Answer::Behind(node),
@@ -64,7 +64,7 @@ impl Hint {
         }
     }
 
-    /// A node that was not seen before may lie between.
+    /// Invalidates the hint: a node that was not visible before may lie in between.
     fn forget(&mut self) {
         self.direction = None;
     }
@@ -84,7 +84,7 @@ impl Hint {
     }
 }
 
-/// The rest of a scan of which the memtables have no more.
+/// The rest of a scan, once the memtables have no more entries.
 fn scan_disk<'v>(
     scan: &mut DiskScan<'v, '_>,
     to: Bound<&[u8]>,
@@ -112,7 +112,7 @@ impl View {
         Self { tables, base, sequence, hints: Default::default() }
     }
 
-    /// Lets go of the view. What is left of it serves for the next one.
+    /// Releases the view. What is left of it can be reused for the next one.
     pub(super) fn release(mut self) -> BaseView {
         self.base.release();
         self.base
@@ -138,7 +138,7 @@ impl View {
         }
     }
 
-    /// As [`find`](Self::find), below the memtable that is written to.
+    /// Like [`find`](Self::find), below the active memtable.
     #[inline]
     pub(super) fn find_below(&self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
         let node = self.tables.frozen.as_ref().and_then(|table| table.find(tree, key));
@@ -154,7 +154,7 @@ impl View {
         Disk { runs: &self.tables.runs, base: &self.base }
     }
 
-    /// What the memtables say of a key, if they say anything: its stored record, or that it was
+    /// What the memtables know about a key, if anything: its stored record, or that it was
     /// deleted.
     pub(super) fn find_written(&self, tree: u32, key: &[u8]) -> Option<Option<&[u8]>> {
         let mut tables = self.tables.memtables();
@@ -162,7 +162,7 @@ impl View {
         seen.map(Seen::record)
     }
 
-    /// Shows `visit` the entries from `from` to `to`, until it breaks off.
+    /// Calls `visit` with the entries from `from` to `to`, until it breaks.
     pub(super) fn scan<'v>(
         &'v self,
         tree: u32,
@@ -180,7 +180,7 @@ impl View {
         let mut disk_scan = self.disk().scan(tree, from, to, direction)?;
         let mut on_disk = disk_scan.entry();
         loop {
-            // The nearest key; of those who have it, the newest layer speaks.
+            // The nearest key. If several layers have it, the newest one counts.
             let mut best: Option<&Node> = None;
             for node in newer.iter().flatten().filter_map(Walk::node) {
                 if best.is_none_or(|nearest| is_nearer(node.key(), nearest.key())) {
@@ -195,7 +195,7 @@ impl View {
                 }
                 (_, Some((key, stored))) => (key, Some(stored)),
             };
-            // Behind the end may be many that were deleted.
+            // Past the end there may be many deleted entries.
             if direction.is_past(key, to) {
                 return Ok(());
             }
@@ -204,7 +204,7 @@ impl View {
             {
                 return Ok(());
             }
-            // Everybody who is at this key goes on.
+            // Every layer that is at this key moves on.
             for at in &mut newer {
                 if let Some(walk) = at
                     && walk.node().is_some_and(|node| node.key() == key)
@@ -222,7 +222,7 @@ impl View {
         }
     }
 
-    /// Goes on to the next node of the tree that the view sees; tells whether there is one.
+    /// Moves to the next node of the tree that the view sees. Returns whether there is one.
     #[inline]
     fn step(&self, walk: &mut Walk<'_>, tree: u32) -> bool {
         loop {
@@ -235,7 +235,7 @@ impl View {
         }
     }
 
-    /// As [`first_node`](Self::first_node), without a search if a scan goes on from the last one.
+    /// Like [`first_node`](Self::first_node), without a search if a scan continues the last one.
     fn hinted<'v>(
         &'v self,
         i: usize,
@@ -244,7 +244,7 @@ impl View {
         from: Bound<&[u8]>,
         direction: Direction,
     ) -> Option<&'v Node> {
-        // In the table that its own writer writes to, a node may come between.
+        // In the writer's own view, a node may be added in between to the active memtable.
         let is_fixed = self.sequence != u64::MAX || i > 0;
         let Bound::Excluded(key) = from else {
             return self.first_node(table, tree, from, direction);
@@ -254,7 +254,7 @@ impl View {
         }
         let mut hint = self.hints[i].borrow_mut();
         let found = match hint.answer(tree, key, direction) {
-            // SAFETY: the node is of a table that this view keeps.
+            // SAFETY: the node belongs to a table that this view keeps.
             Answer::At(node) => return node.map(|node| unsafe { node.as_ref() }),
             Answer::Behind(node) => {
                 // SAFETY: as above.
@@ -284,7 +284,7 @@ impl View {
         self.first_seen(node, tree, direction)
     }
 
-    /// This node of a tree or the first one beside it that the view sees.
+    /// The first node of the tree, from this one on, that the view sees.
     fn first_seen<'v>(
         &self,
         node: Option<&'v Node>,
@@ -300,7 +300,7 @@ impl View {
         node
     }
 
-    /// Whether nothing below the active memtable holds a tree.
+    /// Whether nothing below the active memtable has the tree.
     pub(super) fn is_new(&self, tree: u32) -> bool {
         self.tables.frozen.is_none() && self.disk().lacks(tree)
     }

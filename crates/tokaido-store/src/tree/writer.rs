@@ -22,35 +22,34 @@ use super::{
     writer_state::WriterState,
 };
 
-/// A memtable is made for at most one node for this many of the bytes that it may take. An index
-/// takes up to 32 bytes for each node that it is made for, so that it has at most a quarter of them:
+/// A memtable is made for at most one node per this many bytes of its limit. An index takes up to 32
+/// bytes for each node that it is made for, so it takes at most a quarter of the limit. Otherwise,
 /// after a group that exceeded the limit by far, the next memtable would be full before the first
-/// write. The smallest nodes take about as much, so what was within the limit is not cut.
+/// write. The smallest nodes take about this many bytes, so within the limit nothing is cut.
 const BYTES_PER_NODE_MIN: usize = 128;
 
-/// A memtable is nearly full when this part of it is left.
+/// A memtable is nearly full when one part in this many is left.
 const NEARLY_FULL_PART: usize = 8;
 
-/// When nothing was written for so long, what the memtable has goes into the base.
+/// When nothing was written for this long, the contents of the memtable go into the base.
 const REST: Duration = Duration::from_secs(3);
 
-/// A smaller memtable stays: there is little memory to be given back, and pages of the base would be written for
-/// it.
+/// A smaller memtable stays: it would free little memory, and pages of the base would be written for it.
 const TIDIED_BYTES_MIN: usize = 4 << 20;
 
 pub(super) struct TreeWriter {
-    /// Before `shared`.
+    /// Declared before `shared`.
     transaction: Option<TreeTransaction>,
     is_open: bool,
     log: LogEnd,
     /// The last transaction that was flushed, and the last that the group has committed.
     flushed: CommitNumber,
     committed: CommitNumber,
-    /// Whether the log was to be synced since the memtable is nearly full.
+    /// Whether a sync of the log was requested because the memtable is nearly full.
     has_wanted_sync: bool,
-    /// The version of the tables that the transaction's view has.
+    /// The version of the tables in the transaction's view.
     tables_version: u64,
-    /// Whether that view is one of the base no more, since nothing was written for a while.
+    /// Whether that view has released the base because nothing was written for a while.
     has_let_go: bool,
     resting: Resting,
     /// Nodes of the memtable when the last group began.
@@ -58,12 +57,12 @@ pub(super) struct TreeWriter {
     shared: Arc<Shared>,
 }
 
-/// How long nothing was written.
+/// How long nothing has been written.
 struct Resting {
-    /// What was flushed when it was last looked at, and since when that is the last.
+    /// The last flushed transaction at the last check, and since when it has been the last.
     flushed: CommitNumber,
     since: Instant,
-    /// It was told that what the memtable has cannot go into the base.
+    /// Whether it was already reported that the memtable cannot go into the base.
     has_failed: bool,
 }
 
@@ -73,8 +72,8 @@ impl Resting {
     }
 }
 
-// SAFETY: what keeps it from being `Send` by itself are the nodes that the transaction and the
-// group remember. They lie in the arena of the memtable, which goes along.
+// SAFETY: only the nodes that the transaction and the group remember keep it from being `Send` by
+// itself. They lie in the arena of the memtable, which moves along with them.
 unsafe impl Send for TreeWriter {}
 
 impl TreeWriter {
@@ -110,14 +109,14 @@ impl TreeWriter {
         self.transaction.as_mut().expect("it is given up only on drop")
     }
 
-    /// The transaction's view is of this version of the tables, or a later one.
+    /// Notes that the transaction's view has this version of the tables, or a later one.
     fn has_followed(&mut self, version: u64) {
         self.tables_version = version;
         self.has_let_go = false;
         self.shared.visible.set_writer_version(Some(version));
     }
 
-    /// Lets go of the base, whose pages could not be used again otherwise. The next transaction takes a new view.
+    /// Releases the base, whose pages could not be reused otherwise. The next transaction takes a new view.
     fn let_go(&mut self) {
         self.open_transaction().view.base.release();
         self.has_let_go = true;
@@ -125,7 +124,7 @@ impl TreeWriter {
     }
 
     /// Between two groups: follows a checkpoint that has ended, and begins one if the memtable is
-    /// full. Waits for the one under way, if there is one, since then both are full.
+    /// full. If one is still under way then, both memtables are full, and it is waited for.
     fn maybe_checkpoint(&mut self) -> Result<(), WriteError> {
         let limit = self.shared.options.memtable_bytes;
         loop {
@@ -151,14 +150,14 @@ impl TreeWriter {
         }
     }
 
-    /// How long to wait, so that the memtable is full when the checkpoint under way has ended, and not before; and so that
+    /// How long to pause, so that the memtable is full when the checkpoint under way has ended, not before, and so that
     /// there are not too many runs when a merge of them has ended.
     fn pause(&self) -> Option<Duration> {
         let transaction = self.transaction.as_ref()?;
         let tables = &transaction.view.tables;
         let (bytes, nodes) =
             (transaction.memtable.table().bytes(), transaction.memtable.table().len());
-        // The memtable may be another one than before.
+        // The memtable may be a new one.
         let new_nodes = nodes.checked_sub(self.nodes_before).unwrap_or(nodes);
         let for_merge = self.shared.merging.pause(&tables.runs, bytes);
         let limit = self.shared.options.memtable_bytes;
@@ -169,12 +168,12 @@ impl TreeWriter {
     /// Waits for the checkpoint under way.
     fn wait_for_checkpoint(&self) -> Result<(), WriteError> {
         let waited = self.shared.signal.wait_for_checkpoint();
-        // Its failure may be one after which nothing is written.
+        // After some failures nothing may be written any more.
         waited.or_else(|error| self.shared.durable.check_poison().and(Err(error)))
     }
 
-    /// Takes everything that was flushed into the base, if it takes at least `log_bytes_min` of
-    /// the log, and waits until that, or a checkpoint that is under way, is done.
+    /// Checkpoints everything that was flushed into the base, if it takes at least `log_bytes_min`
+    /// of the log. Waits until that, or a checkpoint that is under way, is done.
     pub(super) fn checkpoint(&mut self, log_bytes_min: u64) -> Result<(), WriteError> {
         self.shared.durable.check_poison()?;
         loop {
@@ -192,13 +191,13 @@ impl TreeWriter {
         }
     }
 
-    /// The next memtable will hold about as much as this one.
+    /// How many nodes the next memtable is made for. It will hold about as much as this one.
     fn nodes_expected(&self) -> usize {
         let len = self.transaction.as_ref().map_or(0, |tx| tx.memtable.table().len());
         len.min(self.shared.options.memtable_bytes / BYTES_PER_NODE_MIN)
     }
 
-    /// Begins a checkpoint: the memtable is frozen, and a new one, for so many nodes, takes its place, with a new
+    /// Begins a checkpoint: freezes the memtable and replaces it by a new one, made for this many nodes, with a new
     /// segment of the log.
     fn freeze(&mut self, nodes: usize, is_at_rest: bool) -> Result<(), WriteError> {
         start_checkpointer(&self.shared).map_err(|error| WriteError::Engine {
@@ -237,21 +236,21 @@ impl TreeWriter {
     fn freeze_at_rest(&mut self) -> Result<(), WriteError> {
         self.shared.durable.check_poison()?;
         self.shared.signal.check_open()?;
-        // Nobody knows what comes next.
+        // Nothing is known about the writes to come.
         self.freeze(0, true)
     }
 
-    /// What the memtable has goes to the disk, if nothing was written for long enough.
+    /// Writes the contents of the memtable to disk, if nothing was written for long enough.
     fn tidy_memtable(&mut self) -> Result<(), WriteError> {
         let transaction = self.open_transaction();
         let table = transaction.memtable.table();
-        // One that nothing was written to may be large, too: it has room for as much as the one before it.
+        // Even an empty memtable may be large: it has room for as much as the one before it.
         let is_worth_it = table.len() > 0 && table.bytes() >= TIDIED_BYTES_MIN;
         let is_free = transaction.view.tables.frozen.is_none();
         if !is_worth_it || !is_free || self.resting.since.elapsed() < REST {
             return Ok(());
         }
-        // What cannot be done now is tried again after as long.
+        // After a failure, it is tried again after the same time.
         self.resting.since = Instant::now();
         let frozen = self.freeze_at_rest();
         match frozen.is_err() && mem::replace(&mut self.resting.has_failed, true) {
@@ -260,8 +259,8 @@ impl TreeWriter {
         }
     }
 
-    /// Has the log synced in the background when the memtable is nearly full, so that little of it is left to be waited for
-    /// when the next one takes over.
+    /// Requests a sync of the log in the background when the memtable is nearly full, so that little of it is left to wait
+    /// for when the next memtable takes over.
     fn sync_before_freezing(&mut self) {
         let limit = self.shared.options.memtable_bytes;
         let bytes = self.transaction.as_ref().map_or(0, |tx| tx.memtable.table().bytes());
@@ -296,7 +295,7 @@ impl TreeWriter {
             }
             SyncMode::Os => return Ok(()),
         };
-        // After a failed sync the system may have dropped the pages: asking again would lie.
+        // After a failed sync the system may have dropped the pages: the success of a retry would be a lie.
         synced.map_err(|error| self.undetermined(&error))?;
         self.shared.durable.set_synced(self.committed);
         Ok(())
@@ -378,9 +377,9 @@ impl Writer for TreeWriter {
         tidied
     }
 
-    /// In the one mode every flush syncs; in all of them the next memtable begins with a new segment of
-    /// the log, and when it is full, too, it waits for the checkpoint. The group after a checkpoint gives back
-    /// the memory of a whole memtable.
+    /// With `SyncMode::Always`, every flush syncs. In all modes, the next memtable begins with a new segment of the
+    /// log, and when it is full, too, the writer waits for the checkpoint. The group after a checkpoint frees the
+    /// memory of a whole memtable.
     fn may_wait(&self) -> bool {
         let Some(transaction) = &self.transaction else { return true };
         let options = &self.shared.options;

@@ -16,29 +16,29 @@ use super::{
 pub(in crate::tree) type Stored<'v> = (&'v [u8], &'v [u8]);
 
 pub(in crate::tree) struct BaseView {
-    /// Before `base`, which closes the environment if it is the last to go.
+    /// Declared before `base`, which closes the environment if it is the last to be dropped.
     txn: ReadTxn,
     base: Arc<Base>,
     is_held: bool,
-    /// The commit of LMDB that `trees` and `sequence` were read at.
+    /// The LMDB commit at which `trees` and `sequence` were read.
     read_at: Option<usize>,
-    /// The trees that have a slot in this view, in their order, which is that of the directory.
+    /// The trees that have a slot in this view, in order, as in the directory.
     trees: Vec<(u32, Dbi)>,
-    /// The last transaction that this view holds.
+    /// The last transaction that this view includes.
     sequence: u64,
 }
 
-/// A scan of one tree. While it goes on, nothing else may seek in its view.
+/// A scan of one tree. While it is under way, nothing else may seek in its view.
 pub(in crate::tree) struct BaseScan<'v> {
     view: &'v BaseView,
     walk: Walk<'v>,
-    /// The page that the last step came to.
+    /// The page that the last step reached.
     page: usize,
     tree: u32,
     direction: Direction,
 }
 
-/// Bytes of a page on most machines. Pages of another size are only fetched less well.
+/// Bytes of a page on most machines. With another page size, prefetching is only less effective.
 const PAGE_LEN: usize = 4096;
 
 impl From<LmdbError> for ReadError {
@@ -68,8 +68,8 @@ impl BaseView {
 
     /// Takes the newest view.
     ///
-    /// Between LMDB's commit of a new slot and our knowing its handle lie a few instructions of
-    /// the checkpoint. A view taken there is given up for the next.
+    /// After LMDB commits a new slot, the checkpoint needs a few more instructions until its
+    /// handle is known here. A view taken in between is given up for the next.
     pub(in crate::tree) fn renew(&mut self) -> Result<(), ReadError> {
         loop {
             self.release();
@@ -91,14 +91,14 @@ impl BaseView {
         }
     }
 
-    /// Lets go of the view.
+    /// Releases the view.
     pub(in crate::tree) fn release(&mut self) {
         if std::mem::take(&mut self.is_held) {
             self.txn.reset();
         }
     }
 
-    /// Reads where the trees are. Tells whether all of their slots can be used.
+    /// Reads where the trees are. Returns whether all of their slots can be used.
     fn read_trees(&mut self) -> Result<bool, ReadError> {
         let damaged = || ReadError::Damaged { what: "the directory of the base".to_owned() };
         let slots = self.base.slots();
@@ -120,7 +120,7 @@ impl BaseView {
         Ok(true)
     }
 
-    /// The last transaction that the view holds.
+    /// The last transaction that the view includes.
     pub(in crate::tree) fn sequence(&self) -> u64 {
         self.sequence
     }
@@ -163,7 +163,7 @@ impl BaseView {
         Ok(None)
     }
 
-    /// A scan that goes on from the entry that [`seek`](Self::seek) has just given.
+    /// A scan that continues from the entry that [`seek`](Self::seek) has just returned.
     pub(in crate::tree) fn scan(
         &self,
         tree: u32,
@@ -188,7 +188,7 @@ impl BaseView {
             });
         };
         let tree_key = long_key::tree_key(key);
-        // The common case: the scan goes on from the entry that the cursor stands on.
+        // The common case: the scan continues from the entry at the cursor.
         if self.txn.is_positioned(dbi)
             && let Some(current) = self.txn.step(dbi, Step::Stay)?
             && current.0 == tree_key
@@ -198,7 +198,7 @@ impl BaseView {
         }
         let at_or_after = self.txn.step(dbi, Step::AtOrAfter(tree_key))?;
         Ok(match direction {
-            // The answer is at this entry or before it, and when there is no entry, at the end.
+            // The answer is at this entry or before it, or at the end if there is no entry.
             Direction::Backward if at_or_after.is_none() => self.txn.step(dbi, Step::Last)?,
             _ => at_or_after,
         })
@@ -206,7 +206,7 @@ impl BaseView {
 }
 
 impl<'v> BaseScan<'v> {
-    /// The entry behind that of `key`, which is the last one that was given.
+    /// The entry after that of `key`, which is the last one that was returned.
     #[inline]
     pub(in crate::tree) fn next(&mut self, key: &[u8]) -> Result<Option<Stored<'v>>, ReadError> {
         if !long_key::is_long(key) {
@@ -218,12 +218,12 @@ impl<'v> BaseScan<'v> {
                 }
             }
         }
-        // Seeking leaves the cursor at the entry that it gives, as a step does.
+        // Seeking leaves the cursor at the entry that it returns, as a step does.
         self.view.seek(self.tree, Bound::Excluded(key), self.direction)
     }
 
-    /// Fetches a page from memory when the scan comes to it: its entries lie in it in no order, so
-    /// that the processor cannot guess which line is next.
+    /// Prefetches a page when the scan reaches it. The entries lie in it in no order, so the
+    /// processor cannot guess which cache line is next.
     #[inline]
     fn prefetch_page(&mut self, entry: Option<Stored<'_>>) {
         let Some((key, _)) = entry else { return };

@@ -1,8 +1,8 @@
-//! Memory that is handed out piece by piece and freed all at once.
+//! An arena: memory that is handed out piece by piece and freed all at once.
 //!
-//! Chunks are mapped, not allocated: a memtable is freed by another thread than the one that filled it, which may
-//! rest from then on, and an allocator would wait for that thread before it gave anything back to the system. Allocated
-//! are the first two, for memtables that stay small, and those of single pieces of 512 KiB to 2 MiB.
+//! Most chunks are mapped, not allocated. The thread that frees a memtable is not the one that filled it, which may be
+//! idle from then on, and an allocator would wait for that thread before it returned anything to the system. Only the
+//! first two chunks, for memtables that stay small, and those of single pieces of 512 KiB to 2 MiB are allocated.
 
 use std::{
     alloc::{Layout, handle_alloc_error},
@@ -12,24 +12,23 @@ use std::{
 
 use super::sync::{AtomicUsize, Mutex, Ordering, PoisonError};
 
-/// Bytes of an ordinary chunk; a larger piece gets a chunk of its own. It is as long as a huge page of most
-/// machines.
+/// Bytes of an ordinary chunk, the size of a huge page on most machines. A larger piece gets a chunk of its own.
 const CHUNK_LEN: usize = if cfg!(miri) { 1 << 12 } else { 1 << 21 };
 
-/// Bytes of the first chunk, which has room for a memtable's head and little more: most stores that
-/// are opened to be read are not written to.
+/// Bytes of the first chunk, which has room for a memtable's head and little more: most stores
+/// opened for reading are not written to.
 const FIRST_CHUNK_LEN: usize = 1 << 9;
 
-/// Bytes of the second one: many stores are hardly written to.
+/// Bytes of the second chunk: many stores are hardly written to.
 const SECOND_CHUNK_LEN: usize = if cfg!(miri) { 1 << 11 } else { 1 << 18 };
 
-/// From so many bytes on a chunk is mapped.
+/// Chunks of at least this many bytes are mapped.
 const MAPPED_LEN_MIN: usize = CHUNK_LEN;
 
 /// Pieces are aligned to this many bytes, and their lengths rounded up to it.
 pub(super) const ALIGN: usize = align_of::<u64>();
 
-/// A chunk. It owns its memory as a box does, which could not be moved while others point into it.
+/// A chunk. It owns its memory like a box, but a box could not be moved while others point into it.
 struct Chunk(NonNull<[MaybeUninit<u64>]>);
 
 impl Chunk {
@@ -47,13 +46,13 @@ impl Chunk {
     fn map(bytes: usize) -> Self {
         let (protection, flags) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping, of nothing that there was.
+        // SAFETY: this makes a new mapping and touches no existing one.
         let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
         let start = NonNull::new(start).filter(|start| start.as_ptr() != libc::MAP_FAILED);
         let Some(start) = start else {
             handle_alloc_error(Layout::array::<u64>(bytes / ALIGN).unwrap_or(Layout::new::<u64>()))
         };
-        // Far fewer entries of the processor's table of pages lead to all of it so. Without, it works as well.
+        // Huge pages need far fewer page table entries. It also works without them.
         // SAFETY: the range is the mapping.
         unsafe { libc::madvise(start.as_ptr(), bytes, libc::MADV_HUGEPAGE) };
         Self(NonNull::slice_from_raw_parts(start.cast(), bytes / ALIGN))
@@ -68,11 +67,11 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         let bytes = self.0.len() * ALIGN;
         if Self::is_mapped(bytes) {
-            // SAFETY: `map` has made it of so many bytes, and whoever points into it is gone with the arena.
+            // SAFETY: `map` made it with this many bytes, and all pointers into it are gone with the arena.
             unsafe { libc::munmap(self.0.as_ptr().cast(), bytes) };
             return;
         }
-        // SAFETY: it was leaked by `new`, and whoever points into it is gone with the arena.
+        // SAFETY: it was leaked by `new`, and all pointers into it are gone with the arena.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
@@ -102,7 +101,7 @@ impl Arena {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A piece of `len` bytes, which live as long as the arena.
+    /// Allocates a piece of `len` bytes, which lives as long as the arena.
     #[inline]
     pub(super) fn allocate(&self, cursor: &mut Cursor, len: usize) -> NonNull<u8> {
         let len = len.next_multiple_of(ALIGN);

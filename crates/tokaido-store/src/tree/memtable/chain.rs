@@ -1,5 +1,5 @@
-//! Nodes one behind the other, in the order in which they came. They are chained by themselves, so
-//! that a chain takes no memory, however long it becomes. A node is part of one chain at most.
+//! An intrusive chain of nodes, in the order in which they were added. The links are in the nodes,
+//! so a chain takes no memory, however long it becomes. A node is part of one chain at most.
 
 use std::{
     iter,
@@ -20,17 +20,17 @@ struct Ends {
 }
 
 impl Chain {
-    /// Puts a node at the end, unless it is part of a chain. Tells whether it did.
+    /// Appends a node, unless it is already part of a chain. Returns whether it did.
     ///
     /// # Safety
-    /// The node lives as long as any chain that it comes to.
+    /// The node lives at least as long as any chain that it becomes part of.
     pub(in crate::tree) unsafe fn push(&mut self, node: NonNull<Node>) -> bool {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let new = unsafe { node.as_ref() };
         if !new.chained().is_null() {
             return false;
         }
-        // The last one leads to itself.
+        // The last node points to itself.
         new.set_chained(node.as_ptr());
         self.append(&mut Self { ends: Some(Ends { first: node, last: node }) });
         true
@@ -41,12 +41,12 @@ impl Chain {
         iter::successors(self.behind(None), |node| self.behind(Some(*node)))
     }
 
-    /// Takes over all nodes of another chain, behind its own.
+    /// Moves all nodes of another chain to the end of this one.
     pub(in crate::tree) fn append(&mut self, later: &mut Self) {
         let Some(later) = later.ends.take() else { return };
         let first = match self.ends {
             Some(Ends { first, last }) => {
-                // SAFETY: by `push`.
+                // SAFETY: as `push` requires.
                 unsafe { last.as_ref() }.set_chained(later.first.as_ptr());
                 first
             }
@@ -55,10 +55,10 @@ impl Chain {
         self.ends = Some(Ends { first, last: later.last });
     }
 
-    /// The node behind one of the chain, or the first.
+    /// The node after the given one, or the first for `None`.
     pub(in crate::tree) fn behind(&self, node: Option<NonNull<Node>>) -> Option<NonNull<Node>> {
         let Some(node) = node else { return self.ends.map(|ends| ends.first) };
-        // SAFETY: by `push`.
+        // SAFETY: as `push` requires.
         let next = NonNull::new(unsafe { node.as_ref() }.chained())?;
         (next != node).then_some(next)
     }
@@ -67,12 +67,12 @@ impl Chain {
         self.ends.map(|ends| ends.last)
     }
 
-    /// Lets go of all nodes.
+    /// Unlinks all nodes.
     pub(in crate::tree) fn clear(&mut self) {
         let mut at = self.behind(None);
         while let Some(node) = at {
             at = self.behind(at);
-            // SAFETY: by `push`.
+            // SAFETY: as `push` requires.
             unsafe { node.as_ref() }.set_chained(ptr::null_mut());
         }
         self.ends = None;

@@ -1,7 +1,7 @@
 //! The hash index: from a key to its node.
 //!
-//! Open addressing with linear probing. The writer fills empty slots and, when the table is half
-//! full, publishes one of several times the size; old ones stay for readers that are still in them.
+//! It uses open addressing with linear probing. The writer fills empty slots and, when the table is
+//! half full, publishes one several times as large. Old tables stay for readers still using them.
 //! A slot holds the node's address and, in the 16 bits that addresses leave free, a part of the
 //! hash.
 
@@ -14,24 +14,24 @@ use super::{
     sync::{AtomicPtr, AtomicUsize, Mutex, Ordering, PoisonError},
 };
 
-/// Slots of a table of which nothing is known but that it is written to; few where a test is to see
-/// it grow and each step is dear.
+/// The minimum number of slots of a table that is written to. It is small where tests must see the
+/// table grow and each step is expensive.
 const SLOTS_MIN: usize = if cfg!(any(miri, feature = "shuttle")) { 1 << 2 } else { 1 << 10 };
 
-/// Slots of a table for nothing: most stores that are opened to be read are not written to.
+/// Slots of a table for no nodes: most stores opened for reading are not written to.
 const SLOTS_OF_NONE: usize = 2;
 
-/// By how much a table that is full grows. Each size takes its memory from another place, so few
-/// sizes are passed through.
+/// The factor by which a full table grows. Each size takes its memory from another place, so there
+/// should be few sizes.
 const GROWTH: usize = 4;
 const TAG_SHIFT: u32 = 48;
 const ADDRESS_MASK: usize = (1 << TAG_SHIFT) - 1;
 
-/// How many slots ahead of the one that moves to a larger table nodes are fetched from memory. At
-/// most half of the slots are full.
+/// When the table grows, nodes are prefetched this many slots ahead of the one being moved. At most
+/// half of the slots are full.
 const PREFETCH_DISTANCE: usize = 16;
 
-/// What a slot holds: a node and a part of its hash, as one pointer; null if it is empty.
+/// The content of a slot: a node and a part of its hash in one pointer, or null if it is empty.
 type Entry = *mut Node;
 
 /// The node of a slot; null for an empty one.
@@ -45,11 +45,11 @@ struct Slots {
 
 pub(super) struct Index {
     current: AtomicPtr<Slots>,
-    /// All tables that were ever current, so that they are freed with the index. Boxed, so that
-    /// the vector may move them.
+    /// All tables that were ever current, to be freed with the index. They are boxed to stay in
+    /// place when the vector grows.
     #[expect(clippy::vec_box, reason = "readers point to the tables")]
     tables: Mutex<Vec<Box<Slots>>>,
-    /// Bytes of all of them.
+    /// Bytes of all tables.
     bytes: AtomicUsize,
 }
 
@@ -63,7 +63,7 @@ impl Slots {
         self.slots.len() * size_of::<AtomicPtr<Node>>()
     }
 
-    /// The slots in the order of probing.
+    /// The slots in probe order.
     #[inline]
     fn probe(&self, hash: u64) -> impl Iterator<Item = &AtomicPtr<Node>> {
         let mask = self.slots.len() - 1;
@@ -73,13 +73,13 @@ impl Slots {
 
     fn insert(&self, hash: u64, entry: Entry) {
         let empty = self.probe(hash).find(|slot| slot.load(Ordering::Relaxed).is_null());
-        // Release: a reader that finds the entry finds the node written.
+        // Release: a reader that sees the entry also sees the node's contents.
         empty.expect("the table is at most half full").store(entry, Ordering::Release);
     }
 }
 
 impl Index {
-    /// An index that need not grow up to `len` nodes.
+    /// An index that holds up to `len` nodes without growing.
     pub(super) fn for_len(len: usize) -> Self {
         let mut slots = Slots::new(match len {
             0 => SLOTS_OF_NONE,
@@ -91,7 +91,7 @@ impl Index {
     }
 
     fn current(&self) -> &Slots {
-        // SAFETY: `tables` keeps every table that was ever current as long as the index.
+        // SAFETY: `tables` keeps every table that was ever current as long as the index lives.
         unsafe { &*self.current.load(Ordering::Acquire) }
     }
 
@@ -107,7 +107,7 @@ impl Index {
                 // SAFETY: `insert` put the address of a node there; nodes live as long as the
                 // memtable, of which this index is a part.
                 let node = unsafe { &*node_of(entry) };
-                // Where most likely its version begins, while the key is still on its way.
+                // Its version most likely begins there. The key is still on its way meanwhile.
                 prefetch(ptr::from_ref(node).cast::<u8>().wrapping_add(LINE_LEN));
                 if node.is_at(place) {
                     return Some(node);
@@ -117,7 +117,7 @@ impl Index {
         None
     }
 
-    /// Adds a node that is not there yet. `len` is the number of nodes without it. Only the writer
+    /// Adds a node that is not there yet. `len` is the number of nodes so far. Only the writer
     /// calls this.
     pub(super) fn insert(
         &self,

@@ -1,8 +1,8 @@
-//! The nodes in order: a list, linked both ways, and an [order index](super::order_index) that leads into it.
+//! The nodes in order: a doubly linked list and an [order index](super::order_index) into it.
 //!
-//! Finding a node's place costs more than the rest of a write, and points need no order. So the
-//! writer only hands new nodes over, and whoever next asks for an order links them: a scan, or the
-//! checkpoint, which gets by with one sort. One thread links at a time; readers go on meanwhile.
+//! Finding a node's place costs more than the rest of a write, and point lookups need no order. So
+//! the writer only hands over new nodes. The next scan or checkpoint links them; a checkpoint gets
+//! by with one sort. One thread links at a time, and readers carry on meanwhile.
 
 use std::{
     array, iter,
@@ -18,35 +18,35 @@ use super::{
     walk::Walk,
 };
 
-/// How many nodes ahead of the one that is linked are fetched from memory.
+/// How many nodes ahead of the one being linked are prefetched.
 const PREFETCH_DISTANCE: usize = 8;
 
-/// Room for sorting more nodes than this is given back afterwards.
+/// Capacity of the sort buffer beyond this many nodes is freed afterwards.
 const SORTING_KEPT_MAX: usize = 1024;
 
 pub(super) struct List {
-    /// The list begins at a node that has no key.
+    /// The sentinel at which the list begins. It has no key.
     head: NonNull<Node>,
     order_index: OrderIndex,
-    /// The newest of the nodes that are not linked; each leads to the one before it.
+    /// The newest of the nodes that are not linked. Each points to the one before it.
     unlinked: AtomicPtr<Node>,
     /// How many nodes the writer has handed over.
     added: AtomicUsize,
     /// How many of them are linked.
     linked: AtomicUsize,
-    /// The right to link.
+    /// Only the holder of this lock links nodes.
     linker: Mutex<Linker>,
 }
 
-/// What the one who links has.
+/// The state of the thread that links.
 struct Linker {
     pages: Pages,
-    /// Room for the nodes that are sorted, kept from one time to the next.
+    /// The sort buffer, kept from one time to the next.
     sorting: Vec<Unlinked>,
 }
 
-/// A node to be sorted, with what most comparisons need, so that they do not go to the node: the number of a
-/// collection takes the first word of the keys of all its elements.
+/// A node to be sorted, with what most comparisons need, so that they do not read the node. One word would not
+/// be enough: the number of a collection is the first word of the keys of all its elements.
 struct Unlinked {
     tree: u32,
     words: [u64; 3],
@@ -70,7 +70,7 @@ impl List {
     }
 
     fn head(&self) -> &Node {
-        // SAFETY: the head lies in the memtable's arena, as the list itself is part of it.
+        // SAFETY: the head lies in the arena of the memtable that the list is part of.
         unsafe { self.head.as_ref() }
     }
 
@@ -79,12 +79,12 @@ impl List {
         self.added.load(Ordering::Acquire)
     }
 
-    /// Bytes of memory that the order takes beside the nodes.
+    /// Bytes of memory that the order takes, without the nodes.
     pub(super) fn bytes(&self) -> usize {
         self.order_index.bytes()
     }
 
-    /// Hands a new node over, to be linked when an order is asked for. Only the writer calls this.
+    /// Hands over a new node, to be linked when the order is needed. Only the writer calls this.
     ///
     /// # Safety
     /// The node lies in the arena of this list, and was not handed over before.
@@ -93,8 +93,8 @@ impl List {
         loop {
             // SAFETY: the caller's.
             unsafe { node.as_ref() }.set_handed_before(newest);
-            // Release: who takes the node finds it written. It fails when a reader has just taken
-            // all that were there.
+            // Release: the thread that takes the node sees its contents. The exchange fails when
+            // a reader has just taken all nodes.
             let exchanged = self.unlinked.compare_exchange_weak(
                 newest,
                 node.as_ptr(),
@@ -109,7 +109,7 @@ impl List {
         self.added.store(self.added.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
-    /// Links what was added before the call. Every way into the order begins with it.
+    /// Links the nodes added before the call. Every access to the order begins with this.
     #[inline]
     pub(super) fn order(&self) {
         if self.linked.load(Ordering::Acquire) < self.len() {
@@ -131,7 +131,7 @@ impl List {
             nodes.push(Unlinked { tree: found.tree(), words, node });
             next = found.handed_before();
         }
-        // Oldest first: keys that came in order are sorted already.
+        // Oldest first: keys that were added in order are sorted already.
         nodes.reverse();
         // SAFETY: as above.
         let key = |unlinked: &Unlinked| unsafe { unlinked.node.as_ref() }.key();
@@ -145,7 +145,7 @@ impl List {
             // SAFETY: as above.
             self.link(&mut linker.pages, unsafe { node.as_ref() });
         }
-        // Release: who sees the number finds the links. Only the holder of the lock writes it.
+        // Release: a thread that sees the number sees the links. Only the lock's holder writes it.
         let linked = self.linked.load(Ordering::Relaxed) + nodes.len();
         self.linked.store(linked, Ordering::Release);
         nodes.clear();
@@ -159,12 +159,12 @@ impl List {
         self.head().next()
     }
 
-    /// The way from a node on.
+    /// A walk that starts at a node.
     pub(super) fn walk<'l>(&'l self, from: Option<&'l Node>, direction: Direction) -> Walk<'l> {
         Walk::new(&self.order_index, from, direction)
     }
 
-    /// The first node at or after `place`, or the last one before it.
+    /// Forward, the first node at or after `place`; backward, the last one before it.
     pub(super) fn seek(&self, place: &Place<'_>, direction: Direction) -> Option<&Node> {
         self.order();
         let before = self.before(place);
@@ -208,7 +208,7 @@ impl List {
         let spot = self.order_index.find(pages, &node.place());
         let before = spot.before();
         let next = spot.behind().or_else(|| before.unwrap_or(self.head()).next());
-        // The way back first: with its next node a node counts as linked.
+        // The back link comes first: a node counts as linked once its `next` is set.
         node.set_back(before);
         node.set_next(next);
         before.unwrap_or(self.head()).set_next(Some(node));

@@ -1,13 +1,13 @@
 //! The memtable: every write since the last checkpoint, in memory.
 //!
-//! One writer, many readers. A record is found by hash and met in order by a list, into which a
-//! B-tree leads; both ways lead to the same node, which holds a chain of versions, newest first, so
-//! that a reader of an older commit finds what it saw. Nothing is freed or moved until the whole
-//! table goes, so a reader never loses what it points to.
+//! There is one writer and many readers. A hash index finds a record by key. A list, searched by a
+//! B-tree, keeps the records in order. Both lead to the same node, which holds a chain of versions,
+//! newest first, so that a reader of an older commit finds what it saw. Nothing is freed or moved
+//! until the whole table is dropped, so a reader never loses what it points to.
 //!
-//! Finding a key takes no lock, and writing one only for more memory. Whoever asks for an order, be
-//! it a scan or the checkpoint, takes a lock if there are nodes that have no place in it yet, and
-//! gives them theirs; others who ask meanwhile wait for that. The steps of a scan take none.
+//! Finding a key takes no lock; writing one takes a lock only to get more memory. A scan or a
+//! checkpoint needs the order. If some nodes have no place in it yet, it takes a lock and links
+//! them; others that need the order meanwhile wait for that. The steps of a scan take no lock.
 
 mod arena;
 mod chain;

@@ -12,19 +12,19 @@ use crate::{
 
 use super::sync::{AtomicPtr, Ordering};
 
-/// Lines of the cache that a node with a short key and a short value takes.
+/// Cache lines that a node with a short key and a short value takes.
 const PREFETCHED_LINES: usize = 3;
 
-/// A key, whose bytes stand behind the struct, in the same piece of the arena, and behind them zeros
-/// up to a multiple of eight.
+/// A key. Its bytes follow the struct in the same piece of the arena, padded with zeros to a multiple
+/// of eight.
 #[repr(C)]
 pub(in crate::tree) struct Node {
     /// The newest version; null after a rollback of the only one.
     versions: AtomicPtr<Version>,
     /// The next node in order; null for the last. The node itself while it is not linked.
     next: AtomicPtr<Node>,
-    /// The node before this one; null for the first. While the node is not linked, the one that
-    /// was handed over before it.
+    /// The previous node; null for the first. While the node is not linked, the one that was
+    /// handed over before it.
     back: AtomicPtr<Node>,
     /// The next node of the same [chain](super::chain), or the node itself if it is the last; null
     /// if it is part of none.
@@ -33,11 +33,11 @@ pub(in crate::tree) struct Node {
     key_len: u16,
 }
 
-/// What one transaction has put under a key. The stored record stands behind the struct.
+/// What one transaction has written under a key. The stored record follows the struct.
 #[repr(C)]
 pub(super) struct Version {
     pub(super) sequence: u64,
-    /// The version before this one.
+    /// The previous version.
     pub(super) older: *mut Version,
     /// Bytes of the record; [`TOMBSTONE`] for a deletion.
     pub(super) len: u32,
@@ -48,22 +48,22 @@ pub(super) struct Version {
 /// A length that no record has.
 pub(super) const TOMBSTONE: u32 = u32::MAX;
 
-/// What a reader finds under a key of the memtable.
+/// What a reader finds under a key in the memtable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tree) enum Seen<'t> {
     /// This stored record.
     Record(&'t [u8]),
-    /// The record was deleted: what older tables have does not count.
+    /// The record was deleted: what older tables hold does not count.
     Deleted,
 }
 
-/// Bytes of a key that make its prefix.
+/// Bytes of a key's prefix.
 const PREFIX_LEN: usize = WORD_LEN;
 
 /// Bytes that are compared at once.
 pub(super) const WORD_LEN: usize = 8;
 
-/// The bytes of a key from `at` on as a number that is ordered as they are, with zeros where the key has ended.
+/// The word of a key at `at`, as a number that sorts like its bytes, padded with zeros past the end of the key.
 #[inline]
 pub(super) fn word(key: &[u8], at: usize) -> u64 {
     let rest = key.get(at..).unwrap_or_default();
@@ -77,11 +77,11 @@ pub(super) fn word(key: &[u8], at: usize) -> u64 {
     }
 }
 
-/// What orders nodes: the tree, then the key.
+/// A position in the order of nodes: by tree, then by key.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'k> {
     pub(super) tree: u32,
-    /// The first bytes of the key, and zeros if it is shorter, so that most comparisons need no
+    /// The first bytes of the key, padded with zeros if it is shorter. Most comparisons need no
     /// more.
     pub(super) prefix: u64,
     pub(super) key: &'k [u8],
@@ -99,11 +99,11 @@ impl Node {
         size_of::<Self>() + key_len.next_multiple_of(PREFIX_LEN)
     }
 
-    /// Writes a node that is linked nowhere.
+    /// Writes a node without any links.
     ///
     /// # Safety
-    /// `piece` has [`Node::size`] writable bytes, aligned for a pointer, to which nobody else
-    /// refers. The key has at most `u16::MAX` bytes.
+    /// `piece` has [`Node::size`] writable bytes, aligned for a pointer, and nothing else refers to
+    /// them. The key has at most `u16::MAX` bytes.
     pub(super) unsafe fn write(piece: NonNull<u8>, place: &Place<'_>) -> NonNull<Self> {
         let node = piece.cast::<Self>();
         let header = Self {
@@ -114,7 +114,7 @@ impl Node {
             tree: place.tree,
             key_len: place.key.len() as u16,
         };
-        // SAFETY: both parts lie in the piece, as its size says.
+        // SAFETY: both parts lie in the piece, which is large enough for them.
         unsafe {
             node.write(header);
             let key = node.add(1).cast::<u8>();
@@ -127,13 +127,13 @@ impl Node {
         node
     }
 
-    /// Whether the node has its place in the list. Its neighbours are set then.
+    /// Whether the node is linked into the list. Its neighbours are set then.
     pub(super) fn is_linked(&self) -> bool {
         // Acquire: pairs with the Release of `set_next`, before which `back` is set as well.
         !ptr::eq(self.next.load(Ordering::Acquire), self)
     }
 
-    /// The node that was handed to the list before this one, which is not linked yet.
+    /// The node handed to the list before this one, while this one is not linked yet.
     pub(super) fn handed_before(&self) -> *mut Self {
         self.back.load(Ordering::Relaxed)
     }
@@ -142,14 +142,14 @@ impl Node {
         self.back.store(node, Ordering::Relaxed);
     }
 
-    /// As of [`Place`].
+    /// The same as the prefix of a [`Place`].
     #[inline]
     pub(super) fn prefix(&self) -> u64 {
         if self.key_len == 0 {
             return 0;
         }
-        // SAFETY: `write` has put a key of some bytes there, and zeros up to a multiple of eight;
-        // they are never changed.
+        // SAFETY: `write` has put a key there, which is not empty, padded with zeros to a multiple
+        // of eight. These bytes never change.
         u64::from_be_bytes(unsafe { *self.key_start().cast() })
     }
 
@@ -166,11 +166,11 @@ impl Node {
     }
 
     pub(in crate::tree) fn key(&self) -> &[u8] {
-        // SAFETY: `write` has put the key there, and it is never changed.
+        // SAFETY: `write` has put the key there, and it never changes.
         unsafe { slice::from_raw_parts(self.key_start(), self.key_len as usize) }
     }
 
-    /// Whoever has the chain has it alone, so the order of these accesses does not matter.
+    /// The chain's owner has exclusive access, so the order of these accesses does not matter.
     pub(super) fn chained(&self) -> *mut Self {
         self.chained.load(Ordering::Relaxed)
     }
@@ -179,7 +179,7 @@ impl Node {
         self.chained.store(node, Ordering::Relaxed);
     }
 
-    /// Fetches the node and what most likely stands behind it: its first version.
+    /// Prefetches the node and what most likely follows it: its first version.
     #[inline]
     pub(in crate::tree) fn prefetch(&self) {
         let start = ptr::from_ref(self).cast::<u8>();
@@ -188,7 +188,7 @@ impl Node {
         }
     }
 
-    /// Fetches the newest version, which of a key that was written again lies somewhere else.
+    /// Prefetches the newest version, which lies elsewhere if the key was written again.
     #[inline]
     pub(in crate::tree) fn prefetch_newest(&self) {
         prefetch(self.newest());
@@ -203,7 +203,7 @@ impl Node {
         }
     }
 
-    /// The next node in order, for one that the order led to.
+    /// The next node in order. This node was itself reached through the order.
     #[inline]
     pub(super) fn next(&self) -> Option<&Self> {
         // SAFETY: a link is null or leads to a node of the same arena, which lives as long as any
@@ -216,7 +216,7 @@ impl Node {
         self.next.store(next, Ordering::Release);
     }
 
-    /// The node before this one, as `next`. A reader that goes back may miss nodes that were linked
+    /// The previous node, like `next`. A reader that goes backwards may miss nodes that were linked
     /// after its snapshot, which it would not see anyway.
     pub(super) fn back(&self) -> Option<&Self> {
         // SAFETY: as in `next`.
@@ -228,7 +228,7 @@ impl Node {
         self.back.store(back, Ordering::Release);
     }
 
-    /// Whether the node's own place is before `place`. Most often the prefix decides.
+    /// Whether the node is before `place`. Usually the prefix decides.
     #[inline]
     pub(super) fn is_before(&self, place: &Place<'_>) -> bool {
         let own = (self.tree, self.prefix());
@@ -239,7 +239,7 @@ impl Node {
     #[inline]
     pub(super) fn is_at(&self, place: &Place<'_>) -> bool {
         let key_len = self.key_len as usize;
-        // Of a short key the prefix is all.
+        // The prefix holds all of a short key.
         key_len == place.key.len()
             && self.prefix() == place.prefix
             && self.tree == place.tree
@@ -255,7 +255,7 @@ impl Node {
         self.versions.store(version, Ordering::Release);
     }
 
-    /// Whether this table has one version of the key, or none.
+    /// Whether this table has at most one version of the key.
     pub(in crate::tree) fn is_first_version(&self) -> bool {
         let newest = self.newest();
         // SAFETY: as in `see`.
@@ -271,9 +271,9 @@ impl Node {
     #[inline]
     pub(in crate::tree) fn see(&self, sequence: u64) -> Option<Seen<'_>> {
         let mut version = self.newest();
-        // SAFETY: versions live in the node's arena; one that a reader comes to was written before
-        // it was linked, and its bytes are not written any more once its sequence is published,
-        // which is before any reader asks for that sequence.
+        // SAFETY: versions live in the node's arena. One that a reader reaches was written before
+        // it was linked. Its bytes do not change any more once its sequence is published, which
+        // happens before any reader asks for that sequence.
         unsafe {
             while !version.is_null() {
                 if (*version).sequence <= sequence {
@@ -298,9 +298,9 @@ impl<'t> Seen<'t> {
 
 impl Version {
     /// # Safety
-    /// The pointer is to a version in an arena that lives as long as `'t`.
+    /// The pointer leads to a version in an arena that lives as long as `'t`.
     unsafe fn seen<'t>(version: *const Self) -> Seen<'t> {
-        // SAFETY: `len` bytes of record stand behind the struct.
+        // SAFETY: `len` bytes of the record follow the struct.
         unsafe {
             let len = (*version).len;
             if len == TOMBSTONE {
@@ -318,7 +318,7 @@ mod tests {
         node::{Place, Seen},
     };
 
-    /// A prefix is filled up with zeros, which keys may have as well.
+    /// A prefix is padded with zeros, which keys may contain as well.
     #[test]
     fn keys_that_differ_by_zeros_at_their_end_are_different() {
         let mut table = Memtable::create(0);

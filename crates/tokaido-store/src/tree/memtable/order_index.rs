@@ -1,10 +1,10 @@
-//! The way to a place in the list: a B-tree over its nodes (Bayer and McCreight, "Organization and
+//! The search tree of the list: a B-tree over its nodes (Bayer and McCreight, "Organization and
 //! maintenance of large ordered indices", 1972).
 //!
-//! The thread that links is the only one that inserts, and what it finds is exact. Others search
-//! meanwhile and may come by a page in which entries are just being moved, so what they find is a
-//! hint: some node of the list, as a rule the one before the place. The list tells the rest. No
-//! page goes as long as the order index is there, and whatever an entry leads to is linked.
+//! Only the linking thread inserts, and its searches are exact. Other threads search meanwhile and
+//! may read a page whose entries are being moved, so what they find is a hint: some node of the
+//! list, usually the one before the place. The list gives the exact answer. No page is freed while
+//! the order index exists, and every node that an entry points to is linked.
 
 use std::{
     array,
@@ -30,29 +30,29 @@ pub(super) use leaf_cursor::LeafCursor;
 /// Entries of a page.
 const FANOUT: usize = if cfg!(any(miri, feature = "shuttle")) { 4 } else { 32 };
 
-/// Most levels. All pages but the last of each level are at least half full, so this is enough for
-/// more nodes than there is memory for.
+/// The maximum number of levels. All pages but the last of each level are at least half full, so
+/// this is enough for more nodes than fit into memory.
 const DEPTH_MAX: usize = if cfg!(any(miri, feature = "shuttle")) { 32 } else { 12 };
 
-/// The tree of a page whose nodes are of several: no tree has that number.
+/// Stands for the tree of a page with nodes of several trees. No tree has that number.
 const MIXED: u64 = u64::MAX;
 
-/// Words of what a page has of the beginning that its keys have in common.
+/// Words that a page keeps of its *head*, the common prefix of its keys.
 const HEAD_WORDS: usize = 4;
 
-/// The beginning that counts as common is not longer, in bytes.
+/// The maximum length of a head in bytes.
 const HEAD_LEN: usize = HEAD_WORDS * WORD_LEN;
 
-/// What everybody may follow.
+/// The part that all threads may follow.
 pub(super) struct OrderIndex {
     root: AtomicPtr<IndexPage>,
     bytes: AtomicUsize,
 }
 
-/// What only the one who inserts has: all pages, which end with it.
+/// The part of the inserting thread alone: all pages, which are freed with it.
 pub(super) struct Pages {
     all: Vec<NonNull<IndexPage>>,
-    /// The leaf that the last node went to. The next one often belongs there, too.
+    /// The leaf that the last node went to. The next node often belongs there, too.
     last: NonNull<IndexPage>,
     /// The leaf at the end of the list.
     end: NonNull<IndexPage>,
@@ -62,36 +62,36 @@ pub(super) struct Pages {
 // which any thread may use.
 unsafe impl Send for Pages {}
 
-/// Where a node belongs: in a leaf, before the entry of that index.
+/// Where a node belongs: in a leaf, before the entry at that index.
 pub(super) struct Spot {
     leaf: NonNull<IndexPage>,
     index: usize,
 }
 
-/// A piece of one level of the tree.
+/// A page on one level of the tree.
 #[repr(C, align(64))]
 struct IndexPage {
     len: AtomicUsize,
-    /// The pages before and behind it on its level.
+    /// The neighbouring pages on its level.
     before: AtomicPtr<IndexPage>,
     behind: AtomicPtr<IndexPage>,
-    /// Of all nodes of the page, or [`MIXED`].
+    /// The tree of all nodes of the page, or [`MIXED`].
     tree: AtomicU64,
-    /// Those of a branch; a leaf has none.
+    /// The children of a branch; a leaf has none.
     children: Option<Box<[AtomicPtr<IndexPage>; FANOUT]>>,
-    /// So many bytes all keys of the page begin with, unless it is mixed.
+    /// The length in bytes of the head, unless the page is mixed.
     head_len: AtomicUsize,
-    /// These are they, as words; behind them stands what one of the keys has there.
+    /// The head as words. Past its end, they hold the bytes of one of the keys.
     head: [AtomicU64; HEAD_WORDS],
-    /// What follows the head in the keys of the nodes, so that most comparisons need not go there: keys that are
-    /// close to one another, as those of one collection are, differ late.
+    /// What follows the head in the nodes' keys, so that most comparisons need not read the nodes. Keys that are
+    /// close to one another, like those of one collection, differ late.
     words: [AtomicU64; FANOUT],
-    /// In a leaf, nodes in their order. In a branch, the first node below each child; that of the
-    /// first child is never looked at.
+    /// In a leaf, the nodes in order. In a branch, the first node below each child; a search never
+    /// looks at that of the first child.
     nodes: [AtomicPtr<Node>; FANOUT],
 }
 
-/// What is put into a page: a node, and the child that begins with it.
+/// An entry of a page: a node and the child that begins with it.
 struct Entry<'n> {
     node: &'n Node,
     child: *mut IndexPage,
@@ -113,17 +113,17 @@ impl OrderIndex {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A node near the place, if there are nodes.
+    /// A node near the place, if there are any nodes.
     pub(super) fn near(&self, place: &Place<'_>) -> Option<&Node> {
         let (leaf, index) = self.descend(place, |_, _| {});
-        // Who asks looks at both sides of the place.
+        // The caller looks at both sides of the place.
         if index < leaf.len() {
             leaf.node(index).inspect(|node| node.prefetch());
         }
         leaf.node(index.saturating_sub(1)).inspect(|node| node.prefetch())
     }
 
-    /// Where `place` belongs, which no node has.
+    /// Where `place` belongs. No node is at that place.
     pub(super) fn find(&self, pages: &Pages, place: &Place<'_>) -> Spot {
         pages.in_last(place).unwrap_or_else(|| {
             let (leaf, index) = self.descend(place, |_, _| {});
@@ -131,7 +131,7 @@ impl OrderIndex {
         })
     }
 
-    /// Puts a node, which is linked, where it belongs.
+    /// Inserts a linked node where it belongs.
     pub(super) fn insert(&self, pages: &mut Pages, spot: &Spot, node: &Node) {
         let leaf = spot.leaf();
         if leaf.len() < FANOUT {
@@ -142,8 +142,8 @@ impl OrderIndex {
         }
     }
 
-    /// Goes down to the leaf where a place belongs, and shows each branch on the way with the index
-    /// of the child that it takes.
+    /// Descends to the leaf where a place belongs. `visit` gets each branch on the way, with the
+    /// index of the child taken.
     fn descend<'g>(
         &'g self,
         place: &Place<'_>,
@@ -161,7 +161,7 @@ impl OrderIndex {
         (page, page.rank(0, place))
     }
 
-    /// As `insert`, where the leaf is full.
+    /// Like `insert`, for a full leaf.
     #[cold]
     fn insert_splitting(&self, pages: &mut Pages, node: &Node) {
         let mut path = [None; DEPTH_MAX];
@@ -212,12 +212,12 @@ impl OrderIndex {
 }
 
 impl Pages {
-    /// The spot of a place, if it is for certain in the leaf of the last node.
+    /// The spot of a place, if it is certain to be in the leaf of the last node.
     fn in_last(&self, place: &Place<'_>) -> Option<Spot> {
         // SAFETY: pages live as long as the order index is used.
         let leaf = unsafe { self.last.as_ref() };
         let index = leaf.rank(0, place);
-        // Behind its last entry it may belong to the next leaf, before its first to the one before.
+        // After its last entry, the place may belong to the next leaf; before its first, to the previous.
         let is_there = index > 0 && (index < leaf.len() || self.last == self.end);
         is_there.then_some(Spot { leaf: self.last, index })
     }
@@ -226,7 +226,7 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         for page in &self.all {
-            // SAFETY: it came from a box, and whoever follows pages is gone with the list.
+            // SAFETY: it came from a box, and nobody follows pages once the list is gone.
             drop(unsafe { Box::from_raw(page.as_ptr()) });
         }
     }
@@ -243,7 +243,7 @@ impl Spot {
         self.leaf().node(self.index.checked_sub(1)?)
     }
 
-    /// The node behind the place, if it is in the same leaf.
+    /// The node after the place, if it is in the same leaf.
     pub(super) fn behind(&self) -> Option<&Node> {
         (self.index < self.leaf().len()).then(|| self.leaf().node(self.index))?
     }
@@ -281,7 +281,7 @@ impl IndexPage {
         unsafe { self.children.as_ref()?[index].load(Ordering::Acquire).as_ref() }
     }
 
-    /// The next page of its level in that direction.
+    /// The next page on its level in that direction.
     fn beside(&self, direction: Direction) -> Option<&Self> {
         let next = match direction {
             Direction::Forward => &self.behind,
@@ -291,7 +291,7 @@ impl IndexPage {
         unsafe { next.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Puts a new page behind this one.
+    /// Links a new page after this one.
     fn set_behind(&self, new: &Self) {
         let own = ptr::from_ref(self).cast_mut();
         let new_pointer = ptr::from_ref(new).cast_mut();
@@ -305,7 +305,7 @@ impl IndexPage {
         self.behind.store(new_pointer, Ordering::Release);
     }
 
-    /// Begins to fetch what a search needs.
+    /// Prefetches what a search needs.
     #[inline]
     fn prefetch(&self) {
         let start = ptr::from_ref(self).cast::<u8>();
@@ -314,7 +314,7 @@ impl IndexPage {
         }
     }
 
-    /// How many entries are before `place`; those below `first` count as if they were.
+    /// How many entries are before `place`. Those below index `first` always count.
     #[inline]
     fn rank(&self, first: usize, place: &Place<'_>) -> usize {
         let (len, tree) = (self.len(), self.tree.load(Ordering::Relaxed));
@@ -341,8 +341,8 @@ impl IndexPage {
         }
     }
 
-    /// The common beginning beside that of a key. A key that is shorter, and has zeros to be as long, counts as
-    /// equal: what follows tells.
+    /// Compares the head with the beginning of a key. A shorter key that is equal when padded with zeros counts
+    /// as equal: what follows decides.
     #[inline]
     fn compare_head(&self, len: usize, place: &Place<'_>) -> std::cmp::Ordering {
         let mut left = len;
@@ -361,7 +361,7 @@ impl IndexPage {
         Equal
     }
 
-    /// Puts an entry before the one of that index. There is room for it.
+    /// Inserts an entry before the one at that index. There is room for it.
     fn insert(&self, index: usize, entry: &Entry<'_>) {
         let len = self.len();
         for at in (index..len).rev() {
@@ -394,7 +394,7 @@ impl IndexPage {
         }
     }
 
-    /// Copies the entry `from` to the entry `to` of a page of the same level.
+    /// Copies the entry `from` to the entry `to` of a page on the same level.
     fn copy(&self, from: usize, page: &Self, to: usize) {
         let word = self.words[from].load(Ordering::Relaxed);
         page.words[to].store(word, Ordering::Relaxed);
@@ -405,8 +405,8 @@ impl IndexPage {
         }
     }
 
-    /// Keeps the tree and the head true when a node comes to `len` others. Tells whether the head is as long
-    /// as before, so that the words are right.
+    /// Updates the tree and the head for a node that joins `len` others. Returns whether the head is as long as
+    /// before, so that the words are still right.
     fn admit(&self, len: usize, node: &Node) -> bool {
         let (own, tree) = (self.tree.load(Ordering::Relaxed), u64::from(node.tree()));
         if len == 0 {
@@ -431,8 +431,8 @@ impl IndexPage {
         }
     }
 
-    /// Makes tree, head and words of the nodes that there are. That of the first child of a branch need not be the
-    /// smallest, so all of them are looked at.
+    /// Recomputes tree, head and words from the nodes of the page. In a branch, the node of the first child need
+    /// not be the smallest, so this looks at all of them.
     fn settle(&self) {
         let nodes = || (0..self.len()).filter_map(|index| self.node(index));
         let Some(first) = nodes().next() else { return };
@@ -444,9 +444,9 @@ impl IndexPage {
         self.write_words();
     }
 
-    /// Moves the upper half of a full page to an empty one and puts an entry in; tells whether it
-    /// went to the upper half. Behind all others of the list it goes alone: more are likely to
-    /// follow, and the page stays full.
+    /// Moves the upper half of a full page to an empty one and inserts an entry. Returns whether it
+    /// went to the upper page. An entry at the end of the list goes there alone: more are likely to
+    /// follow, and this page stays full.
     fn split(&self, index: usize, entry: &Entry<'_>, upper: &Self, is_end: bool) -> bool {
         let middle = if is_end && index == FANOUT { FANOUT } else { FANOUT / 2 };
         for at in middle..FANOUT {
@@ -464,13 +464,13 @@ impl IndexPage {
     }
 }
 
-/// So many bytes two keys have in common at their beginning.
+/// The length of the common prefix of two keys.
 fn common_len(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// The first index from `first` on that is not before, where all behind it are not, either. Whether
-/// one is nobody can predict, so the choice is no jump.
+/// The first index from `first` on for which `is_before` is false, as it is for all later ones. The
+/// result of each test is unpredictable, so the choice is made without a branch.
 #[inline]
 fn partition(first: usize, len: usize, is_before: impl Fn(usize) -> bool) -> usize {
     let (mut base, mut left) = (first, len.saturating_sub(first));

@@ -1,5 +1,5 @@
-//! What the memtable's threads share: the system's atomics and locks, or shuttle's where the tests
-//! choose every interleaving.
+//! The atomics and locks of the memtable: the standard ones, or shuttle's where the tests choose
+//! every interleaving.
 
 #[cfg(feature = "shuttle")]
 pub(super) use shuttle::sync::{

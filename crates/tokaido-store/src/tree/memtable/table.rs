@@ -13,8 +13,8 @@ use super::{
     walk::Walk,
 };
 
-/// Room that each version has at least, so that a short record which grows within its transaction,
-/// as a counter does, stays beside its key.
+/// The minimum capacity of a version. A short record that grows within its transaction, as a
+/// counter does, then stays next to its key.
 const CAPACITY_MIN: usize = 24;
 
 /// Every write since the last checkpoint; readers share it.
@@ -26,16 +26,16 @@ pub(in crate::tree) struct Memtable {
     hasher: foldhash::fast::RandomState,
 }
 
-// SAFETY: what the pointers lead to lies in the arena, which is part of the table. Readers reach
-// it by atomic loads that pair with the writer's stores, and the writer, of which there is one
-// (`MemtableWriter` cannot be cloned), changes nothing that a published link leads to, except for
-// atomics and for versions whose sequence nobody may see yet.
+// SAFETY: the pointers lead into the arena, which is part of the table. Readers follow them by
+// atomic loads that pair with the writer's stores. There is only one writer (`MemtableWriter`
+// cannot be cloned). It changes nothing that a published link leads to, except for atomics and for
+// versions whose sequence no reader may see yet.
 unsafe impl Send for Memtable {}
 // SAFETY: as above.
 unsafe impl Sync for Memtable {}
 
-/// Which trees may have nodes, a bit for many of them. A sweep of the expiry index, or a look at
-/// the catalog, of which there is seldom anything in a memtable, need not ask for an order.
+/// Which trees may have nodes; many trees share a bit. A memtable seldom has nodes of the expiry
+/// index or the catalog. With this, sweeping the one or reading the other does not need the order.
 #[derive(Default)]
 struct Trees {
     bits: AtomicUsize,
@@ -46,7 +46,7 @@ impl Trees {
         1 << (tree % usize::BITS)
     }
 
-    /// Only the writer calls this, before anybody may see what it writes.
+    /// Only the writer calls this, before any reader may see what it writes.
     fn add(&self, tree: u32) {
         let bits = self.bits.load(Ordering::Relaxed);
         if bits & Self::bit(tree) == 0 {
@@ -66,12 +66,12 @@ pub(in crate::tree) struct MemtableWriter {
     recent: Recent,
 }
 
-/// What was found or written last. The next call often means the same key, or the one that came to
-/// the table after it: then it need not be looked for.
+/// The node found or written last. The next call is often for the same key, or for the one that
+/// was added after it, and then needs no lookup.
 #[derive(Default)]
 struct Recent {
     node: Option<NonNull<Node>>,
-    /// Whether the call before it meant the key that came before.
+    /// Whether the call before that was for the node added just before this one.
     is_in_turn: bool,
 }
 
@@ -79,7 +79,7 @@ impl Recent {
     #[inline]
     fn find(&mut self, place: &Place<'_>) -> Option<NonNull<Node>> {
         let node = self.node?;
-        // SAFETY: it lies in the arena of the table, which is kept beside this.
+        // SAFETY: the node lies in the arena of the table, which the writer keeps beside `self`.
         if unsafe { node.as_ref() }.is_at(place) {
             return Some(node);
         }
@@ -88,7 +88,7 @@ impl Recent {
         unsafe { next.as_ref() }.is_at(place).then(|| *self.node.insert(next))
     }
 
-    /// The node that came to the table after this one.
+    /// The node that was added after this one.
     #[inline]
     fn following(&self) -> Option<NonNull<Node>> {
         // SAFETY: as above.
@@ -102,14 +102,14 @@ impl Recent {
     }
 }
 
-// SAFETY: the pointers lead into the arena of `table`, which goes along.
+// SAFETY: the pointers lead into the arena of `table`, which moves along with them.
 unsafe impl Send for MemtableWriter {}
 
 /// Where a write went.
 pub(in crate::tree) struct Written {
     /// The node of the key.
     pub node: NonNull<Node>,
-    /// Whether it is the transaction's first write to the key, so that a rollback must know it.
+    /// Whether it is the transaction's first write to the key, which a rollback must know of.
     pub is_first: bool,
 }
 
@@ -119,9 +119,9 @@ impl Memtable {
         let arena = Arena::default();
         let mut cursor = Cursor::new();
         let piece = arena.allocate(&mut cursor, Node::size(0));
-        // SAFETY: the piece is as large as such a node, and new.
+        // SAFETY: the piece is new and has the size of such a node.
         let head = unsafe { Node::write(piece, &Place::new(0, &[])) };
-        // It leads the list, and is not unlinked, as a new node is.
+        // As the head of the list it must not count as unlinked, as a new node does.
         // SAFETY: it was just written.
         unsafe { head.as_ref() }.set_next(None);
         let list = List::new(head);
@@ -142,7 +142,7 @@ impl Memtable {
         self.index.find(self.hash(tree, key), &Place::new(tree, key))
     }
 
-    /// The nearest node of the tree from `from` on.
+    /// The first node of the tree from `from` on, in that direction.
     pub(in crate::tree) fn seek(
         &self,
         tree: u32,
@@ -153,7 +153,7 @@ impl Memtable {
             return None;
         }
         let (found, place) = match (from, direction) {
-            // As a rule there is none of that key, so it is not looked for apart.
+            // Usually no node has that key, so there is no separate lookup for it.
             (Bound::Included(key), Direction::Backward) => {
                 let node = self.list.last_to(&Place::new(tree, key));
                 return node.filter(|node| node.tree() == tree);
@@ -172,14 +172,14 @@ impl Memtable {
         node.filter(|node| node.tree() == tree)
     }
 
-    /// The node of a key, to go on from in order. One that the writer has added since the order
-    /// was asked for has no neighbours yet; who asked does not see it anyway.
+    /// The node of a key, to continue from in order. A node that the writer has added since the
+    /// call to `order` has no neighbours yet; the caller does not see it anyway.
     fn find_linked(&self, tree: u32, key: &[u8]) -> Option<&Node> {
         self.list.order();
         self.find(tree, key).filter(|node| node.is_linked())
     }
 
-    /// The way from a node that [`seek`](Self::seek) has found.
+    /// A walk from a node that [`seek`](Self::seek) has found.
     pub(in crate::tree) fn walk<'t>(
         &'t self,
         from: Option<&'t Node>,
@@ -208,7 +208,7 @@ impl Memtable {
         self.list.bytes()
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that the table takes.
     pub(in crate::tree) fn bytes(&self) -> usize {
         self.arena.bytes() + self.index.bytes() + self.list.bytes()
     }
@@ -234,9 +234,9 @@ impl MemtableWriter {
         Some(found)
     }
 
-    /// Puts the record that `parts` make up, or a deletion for `None`, under a key, as transaction
-    /// `sequence`. A transaction has one version of a key: its later writes replace its first.
-    /// `inspect` is shown what this table had before.
+    /// Writes the record that `parts` make up, or a tombstone for `None`, under a key, as
+    /// transaction `sequence`. A transaction has one version of a key: its later writes replace
+    /// its first. `inspect` gets what this table held before.
     pub(in crate::tree) fn write(
         &mut self,
         tree: u32,
@@ -254,8 +254,8 @@ impl MemtableWriter {
         inspect(unsafe { node.as_ref() }.latest());
         // SAFETY: as above.
         let newest = unsafe { node.as_ref() }.newest();
-        // SAFETY: it is null or lies in the same arena, and the writer alone changes it: not while
-        // `own` is used.
+        // SAFETY: it is null or lies in the same arena. Only the writer changes it, and not while
+        // `own` is in use.
         let own = unsafe { newest.as_ref() }.filter(|version| version.sequence == sequence);
         let is_first = own.is_none();
         let len = parts.map_or(0, |[head, tail]| head.len() + tail.len());
@@ -308,14 +308,14 @@ impl MemtableWriter {
         piece.as_ptr()
     }
 
-    /// Takes back what transaction `first` and those after it have written under a key. None of
-    /// them is published.
+    /// Undoes what transaction `first` and those after it have written under a key. None of them
+    /// is published.
     ///
     /// # Safety
-    /// The node is of this table.
+    /// The node belongs to this table.
     pub(in crate::tree) unsafe fn take_back(&mut self, node: NonNull<Node>, first: u64) {
-        // SAFETY: the caller vouches for the node; its versions lie in the same arena, and the
-        // writer alone changes them.
+        // SAFETY: the caller vouches for the node. Its versions lie in the same arena, and only
+        // the writer changes them.
         unsafe {
             let node = node.as_ref();
             let mut version = node.newest();
@@ -327,12 +327,12 @@ impl MemtableWriter {
     }
 }
 
-/// Fills a version with a record or a deletion.
+/// Fills a version with a record or a tombstone.
 ///
 /// # Safety
 /// The version has room for the parts, and no reader looks at it.
 unsafe fn fill(version: *mut Version, parts: Option<[&[u8]; 2]>) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let Some([head, tail]) = parts else {
             (*version).len = TOMBSTONE;

@@ -1,7 +1,7 @@
-//! One writer and three readers, who must see whole transactions, at points and in order.
+//! One writer and three readers, which must see whole transactions in point lookups and in order.
 //!
-//! `cargo test` lets the system run the threads, Miri runs them with every effect that weak memory
-//! may have (`cargo xtask test miri`), and shuttle in thousands of orders
+//! With `cargo test`, the system schedules the threads. Miri adds every effect that weak memory
+//! may have (`cargo xtask test miri`), and shuttle runs thousands of interleavings
 //! (`cargo xtask test shuttle`).
 
 use std::{collections::BTreeMap, ops::Bound};
@@ -29,7 +29,7 @@ use super::{Memtable, MemtableWriter, Node, Seen};
 
 const TREE: u32 = 7;
 
-/// As many as the one who runs the threads can bear.
+/// As many as each way of running the threads can handle.
 const TRANSACTIONS: u64 = match (cfg!(miri), cfg!(feature = "shuttle")) {
     (true, _) => 8,
     (_, true) => 5,
@@ -38,7 +38,7 @@ const TRANSACTIONS: u64 = match (cfg!(miri), cfg!(feature = "shuttle")) {
 const KEYS: u64 = if cfg!(any(miri, feature = "shuttle")) { 5 } else { 64 };
 const ROUNDS: usize = if cfg!(any(miri, feature = "shuttle")) { 2 } else { 50 };
 
-/// What the published transactions have left: the number of the transaction that wrote each.
+/// The keys that the published transactions have left, with the transaction that wrote each.
 type Model = BTreeMap<Vec<u8>, u64>;
 
 enum Write {
@@ -47,7 +47,7 @@ enum Write {
 }
 
 fn key(n: u64) -> Vec<u8> {
-    // Some differ in their first eight bytes, some only behind them.
+    // Some differ in their first eight bytes, some only after them.
     let n = n % KEYS;
     if n.is_multiple_of(2) { vec![n as u8] } else { format!("a longer key {n}").into_bytes() }
 }
@@ -91,9 +91,9 @@ fn apply(writer: &mut MemtableWriter, number: u64) -> Vec<std::ptr::NonNull<Node
 fn write_all(writer: &mut MemtableWriter, published: &AtomicU64) {
     for number in 1..=TRANSACTIONS {
         if number.is_multiple_of(3) {
-            // One that is rolled back, and whose number the next one takes.
+            // This one is rolled back, and the next one takes its number.
             for node in apply(writer, number) {
-                // SAFETY: the writer has just given it.
+                // SAFETY: the writer has just returned the node.
                 unsafe { writer.take_back(node, number) }
             }
         }
@@ -120,7 +120,7 @@ fn read_points(table: &Memtable, sequence: u64) {
     }
 }
 
-/// What a walk from there on comes by.
+/// What a walk from `from` on finds.
 fn walk(
     table: &Memtable,
     sequence: u64,
@@ -143,7 +143,7 @@ fn read_in_order(table: &Memtable, sequence: u64) {
     let mut backward = walk(table, sequence, Bound::Unbounded, Direction::Backward);
     backward.reverse();
     assert_eq!(backward, expected);
-    // From the middle, where a key may be or not.
+    // From the middle, where there may or may not be a key.
     let middle = key(1);
     let behind = walk(table, sequence, Bound::Excluded(&middle), Direction::Forward);
     let split = expected.partition_point(|(key, _)| *key <= middle);
@@ -156,7 +156,7 @@ fn read_in_order(table: &Memtable, sequence: u64) {
 fn one_writer_and_three_readers() {
     let mut writer = Memtable::create(0);
     let published = Arc::new(AtomicU64::new(0));
-    // Of two that ask for an order, one may search while the other links.
+    // Two read in order, so that one may search while the other links.
     let readers: Vec<_> = [read_points, read_in_order, read_in_order]
         .map(|read| {
             let (table, published) =
@@ -181,7 +181,7 @@ fn one_writer_and_three_readers() {
 fn readers_see_whole_transactions() {
     const ORDERS: usize = 3000;
     shuttle::check_random(one_writer_and_three_readers, ORDERS);
-    // Few changes of thread, each where it hurts most.
+    // Few context switches, each where it hurts most.
     shuttle::check_pct(one_writer_and_three_readers, ORDERS, 3);
 }
 
@@ -193,7 +193,7 @@ fn readers_see_whole_transactions() {
     }
 }
 
-/// Records that need chunks of their own beside those that do not.
+/// Some records need chunks of their own, others do not.
 #[cfg(not(feature = "shuttle"))]
 #[test]
 fn records_of_all_sizes_stay_where_they_are() {

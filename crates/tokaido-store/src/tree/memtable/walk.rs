@@ -1,7 +1,7 @@
-//! A way along the list that fetches nodes before it comes to them.
+//! A walk along the list that prefetches nodes before it reaches them.
 //!
-//! Each node of the list lies somewhere else in memory, and says only which comes next, so to follow it is to wait
-//! for memory at every step. The leaves of the order index say which ones come after that.
+//! The nodes of the list are scattered in memory, and each knows only its neighbours, so following the links waits
+//! for memory at every step. The leaves of the order index tell which nodes come later.
 
 use crate::Direction;
 
@@ -10,13 +10,13 @@ use super::{
     order_index::{LeafCursor, OrderIndex},
 };
 
-/// Nodes that are fetched before the walk comes to them.
+/// How many nodes ahead of the walk are prefetched.
 const NODES_AHEAD: usize = 8;
 
-/// The newest version of a node is known once the node is there; it is fetched so many nodes ahead.
+/// How many nodes ahead newest versions are prefetched. Their address is known once the node is in the cache.
 const VERSIONS_AHEAD: usize = 3;
 
-/// A node of the list, or its end, from which one goes on in one direction.
+/// A position in the list, at a node or at the end, that moves in one direction.
 pub(in crate::tree) struct Walk<'t> {
     order_index: &'t OrderIndex,
     direction: Direction,
@@ -24,7 +24,7 @@ pub(in crate::tree) struct Walk<'t> {
     ahead: Option<Ahead<'t>>,
 }
 
-/// What was fetched, and where it goes on. Nodes that are inserted meanwhile make it inexact, which does no harm.
+/// What was prefetched, and where that continues. Nodes inserted meanwhile make it inexact, which does no harm.
 struct Ahead<'t> {
     cursor: LeafCursor<'t>,
     fetched: [Option<&'t Node>; NODES_AHEAD],
@@ -40,13 +40,13 @@ impl<'t> Walk<'t> {
         Self { order_index, direction, node, ahead: None }
     }
 
-    /// The node at which it stands.
+    /// The current node.
     #[inline]
     pub(in crate::tree) fn node(&self) -> Option<&'t Node> {
         self.node
     }
 
-    /// Goes on to the next node. Only who does so fetches more than one: a search for one node ends at the first.
+    /// Moves to the next node. Only the first step starts prefetching: a search for a single node never steps.
     #[inline]
     pub(in crate::tree) fn step(&mut self) {
         let Some(node) = self.node else { return };
@@ -58,7 +58,7 @@ impl<'t> Walk<'t> {
 }
 
 impl<'t> Ahead<'t> {
-    /// Fetches the nodes that follow one.
+    /// Prefetches the nodes that follow `node`.
     #[cold]
     fn behind(order_index: &'t OrderIndex, node: &Node, direction: Direction) -> Self {
         let cursor = order_index.cursor(&node.place(), direction);

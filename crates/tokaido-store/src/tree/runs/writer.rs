@@ -1,7 +1,7 @@
 //! Writing a run.
 //!
-//! What is written and not synced stands in the system's memory until much of it goes to the disk at once, and a sync of
-//! the log that comes then waits behind all of it. So a run is synced piece by piece.
+//! The system keeps unsynced writes in memory until it writes much of them to disk at once. A sync of the log at that
+//! time waits behind all of it. So a run is synced piece by piece.
 
 use std::{fs::File, io, io::Write};
 
@@ -14,18 +14,18 @@ use super::{
 
 use crate::tree::{files, prefetch::LINE_LEN};
 
-/// Bytes that are written between two syncs, and held in memory.
+/// Bytes that are buffered in memory and written between two syncs.
 const PIECE_BYTES: usize = 2 << 20;
 
-/// A run that is being written. Its file goes if it is not finished.
+/// A run that is being written. Its file is removed if it is not finished.
 pub(in crate::tree) struct RunWriter<'d> {
     directory: &'d RunDirectory,
     number: u64,
     store: u64,
     file: File,
-    /// What was written.
+    /// Bytes written so far.
     len: u64,
-    /// What is to be written behind that.
+    /// What is to be written next.
     piece: Vec<u8>,
     block: BlockBuilder,
     /// The first key of the block.
@@ -38,7 +38,7 @@ pub(in crate::tree) struct RunWriter<'d> {
 }
 
 impl<'d> RunWriter<'d> {
-    /// Begins a run of the store of this number, for at most so many keys.
+    /// Begins a run of the store with this number, for at most `keys_max` keys.
     pub(in crate::tree) fn begin(
         directory: &'d RunDirectory,
         store: u64,
@@ -68,8 +68,8 @@ impl<'d> RunWriter<'d> {
         self.entries == 0
     }
 
-    /// Adds what is known of a key, whose hash this is, behind all keys before. Tells whether a piece has just been
-    /// written and synced.
+    /// Appends the change of a key, which has this hash and comes after all keys so far. Returns whether a piece has
+    /// just been written and synced.
     pub(in crate::tree) fn push(
         &mut self,
         hash: u64,
@@ -120,7 +120,7 @@ impl<'d> RunWriter<'d> {
         Ok(())
     }
 
-    /// Ends the run, and makes it durable, with its name. Gives what the base is to say of it.
+    /// Ends the run and makes it durable, along with its name. Returns what the base is to record of it.
     pub(in crate::tree) fn finish(mut self) -> io::Result<RunEntry> {
         if !self.block.is_empty() {
             self.end_block()?;

@@ -1,4 +1,4 @@
-//! The order against that of a `BTreeSet`, however the keys come.
+//! Compares the order with that of a `BTreeSet`, however the keys are added.
 
 use std::{collections::BTreeSet, ops::Bound};
 
@@ -8,7 +8,7 @@ use crate::Direction;
 
 use super::super::{Memtable, MemtableWriter, Node};
 
-/// As many as the one who runs this can bear.
+/// As many as Miri, or a normal run, can handle.
 const BATCH_MAX: usize = if cfg!(miri) { 6 } else { 60 };
 const BATCHES_MAX: usize = if cfg!(miri) { 4 } else { 20 };
 
@@ -22,7 +22,7 @@ fn key_of(node: &Node) -> Key {
     (node.tree(), node.key().to_vec())
 }
 
-/// Everything that the order can be asked for.
+/// Checks everything that the order can be asked for.
 fn check(table: &Memtable, expected: &BTreeSet<Key>) {
     assert!(table.nodes().map(key_of).eq(expected.iter().cloned()));
     for (tree, key) in expected {
@@ -43,13 +43,13 @@ fn check(table: &Memtable, expected: &BTreeSet<Key>) {
     }
 }
 
-/// Keys of a few trees, some with the same first bytes.
+/// Keys of a few trees, some with a common prefix.
 fn keys() -> impl Strategy<Value = Key> {
     let key = prop_oneof![
         vec(any::<u8>(), 1..3),
         (0..300u16).prop_map(|n| n.to_be_bytes().to_vec()),
         (0..300u16).prop_map(|n| format!("the same beginning {n}").into_bytes()),
-        // Longer than what pages know of a common beginning, and shorter, and all zeros.
+        // Prefixes longer than the head of a page, and shorter ones, of all zeros.
         (0..300u16).prop_map(|n| [&[0; 40][..], &n.to_be_bytes()].concat()),
         (1..45usize).prop_map(|len| vec![0; len]),
     ];
@@ -73,17 +73,17 @@ proptest! {
     }
 }
 
-/// Orders in which a search tree may become high or empty: each asked for after every key.
+/// Orders in which a search tree may become deep or sparse, each asked for after every key.
 #[test]
 fn pages_are_filled_in_whatever_order_keys_come() {
-    /// Of pages that are half full; Miri has small ones.
+    /// For half-full pages; under Miri, pages are small.
     const ENTRY_BYTES_MAX: usize = if cfg!(miri) { 200 } else { 50 };
     const KEYS: u32 = if cfg!(miri) { 20 } else { 20_000 };
     let upwards = |n| n;
     let downwards = |n| KEYS - n;
     let inwards = |n| if n % 2 == 0 { n } else { 2 * KEYS - n };
     let outwards = |n| if n % 2 == 0 { KEYS + n } else { KEYS - n };
-    // A full page, then always right behind it.
+    // Fills a page, then always inserts right after it.
     let behind_a_page = |n| if n < 32 { n } else { 2 * KEYS - n };
     let scattered = |n| n * 7_919 % KEYS;
     let orders: [fn(u32) -> u32; 6] =
@@ -105,8 +105,8 @@ fn pages_are_filled_in_whatever_order_keys_come() {
     }
 }
 
-/// Elements of a few collections come at random, a few at a time, as scores of sorted sets do, so that pages of all
-/// levels get keys with other beginnings, and split, again and again.
+/// Elements of a few collections are added at random, a few at a time, like scores of sorted sets. So pages of all
+/// levels get keys with other prefixes, and split, again and again.
 #[test]
 fn elements_of_collections_stay_in_order_however_pages_split() {
     const KEYS: u64 = if cfg!(miri) { 30 } else { 30_000 };
@@ -135,7 +135,7 @@ fn elements_of_collections_stay_in_order_however_pages_split() {
             let before = expected.range(..key.clone()).next_back().filter(|b| b.0 == key.0);
             let found = writer.table().seek(key.0, Bound::Excluded(&key.1), Direction::Backward);
             assert_eq!(found.map(key_of).as_ref(), before);
-            // At a place that has a node, and at one behind it that has none.
+            // At a place that has a node, and at one after it that has none.
             let behind = [&key.1[..], &[0]].concat();
             for place in [&key.1, &behind] {
                 let found = writer.table().seek(key.0, Bound::Included(place), Direction::Backward);

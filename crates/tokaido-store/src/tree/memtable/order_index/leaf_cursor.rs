@@ -1,4 +1,4 @@
-//! The way over the entries of the leaves, which leads to nodes that a walk along the list has not come to.
+//! A cursor over the entries of the leaves, which finds nodes that a walk along the list has not reached.
 
 use crate::Direction;
 
@@ -7,16 +7,16 @@ use super::{
     IndexPage, OrderIndex,
 };
 
-/// A way over the entries of the leaves, which is as inexact as a search.
+/// A cursor over the entries of the leaves. It is as inexact as a search.
 pub(in crate::tree::memtable) struct LeafCursor<'g> {
     direction: Direction,
     leaf: Option<&'g IndexPage>,
-    /// How many entries of the leaf are before the place.
+    /// How many entries of the leaf are before the cursor.
     index: usize,
 }
 
 impl OrderIndex {
-    /// The way from a place on.
+    /// A cursor that starts at a place.
     pub(in crate::tree::memtable) fn cursor(
         &self,
         place: &Place<'_>,
