@@ -1,8 +1,8 @@
-//! Accepts connections and deals them to the workers: on a thread of its own, or, where there is one worker, on that
-//! one's. There it saves each connection the way from one thread to another.
+//! Accepts connections and hands them to the workers. The acceptor runs on a thread of its own or, where there is
+//! only one worker, on that worker's thread, which saves each connection a hop between threads.
 //!
-//! One acceptor, and not a listening socket for each worker (`SO_REUSEPORT`): with few connections
-//! the kernel's hash leaves workers idle, and a second server on the same port would go unnoticed.
+//! There is one acceptor, not a listening socket for each worker (`SO_REUSEPORT`): with few connections the kernel's
+//! hash leaves workers idle, and a second server on the same port would go unnoticed.
 
 use std::{
     io,
@@ -31,8 +31,7 @@ use crate::{
     worker::{Accepted, Permits},
 };
 
-/// How long to wait after an error of the system (no file descriptors, no memory) before the next
-/// attempt.
+/// How long to wait after a system error (no file descriptors, no memory) before the next attempt.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
 /// A worker as the acceptor sees it.
@@ -44,23 +43,24 @@ pub(crate) struct WorkerHandle {
 pub(crate) struct Acceptor {
     pub(crate) workers: Vec<WorkerHandle>,
     pub(crate) connections_max: usize,
-    /// Connections over the limit that are told so at one time; still more are closed unheard.
+    /// Connections over the limit that are sent a refusal at one time; more are closed without one.
     pub(crate) refusals_max: usize,
-    /// A peer that has been silent for so long is asked whether it is still there.
+    /// How long a peer may be silent before it is asked whether it is still there.
     pub(crate) keepalive: Duration,
     pub(crate) metrics: Arc<Metrics>,
-    /// Connections that are open, and those that are being refused.
+    /// Connections that are open.
     pub(crate) open: Arc<AtomicUsize>,
+    /// Connections that are being refused.
     pub(crate) refusals: Arc<AtomicUsize>,
 }
 
-/// A listening socket in the event loop of the acceptor.
+/// A listening socket in the acceptor's event loop.
 enum Incoming {
     Tcp(AsyncFd<TcpListener>),
     Unix(UnixListener),
 }
 
-/// Accepts on a thread of its own, until `stop` becomes true or its sender is gone.
+/// Accepts on a thread of its own, until `stop` becomes true or its sender is dropped.
 pub(crate) fn run(
     acceptor: Acceptor,
     listeners: Vec<Listener>,
@@ -70,22 +70,22 @@ pub(crate) fn run(
     let tasks = LocalSet::new();
     tasks.block_on(&runtime, async {
         let _accepting = acceptor.start(listeners)?;
-        // An error means that the server is gone, which is a stop, too.
+        // An error means that the server is gone, so stop as well.
         let _ = stop.wait_for(|&stop| stop).await;
         Ok(())
     })
 }
 
 impl Acceptor {
-    /// Accepts in the event loop of this thread, until what it gives is dropped.
+    /// Accepts in the event loop of this thread, until the returned set is dropped.
     pub(crate) fn start(self, listeners: Vec<Listener>) -> io::Result<JoinSet<()>> {
         let (acceptor, mut accepting) = (Rc::new(self), JoinSet::new());
         for Listener { socket, address, protocols, file } in listeners {
             let incoming = match socket {
                 ListenerSocket::Tcp(socket) => {
                     prepare(&socket, acceptor.keepalive)?;
-                    // SAFETY: the socket owns its descriptor for as long as it lives, and gives no other access to it
-                    // than by reference.
+                    // SAFETY: the socket owns its descriptor for its whole lifetime, and gives
+                    // access to it only by reference.
                     Incoming::Tcp(unsafe { AsyncFd::register(socket) }.map_err(io::Error::from)?)
                 }
                 ListenerSocket::Unix(socket) => Incoming::Unix(UnixListener::from_std(socket)?),
@@ -106,7 +106,7 @@ impl Acceptor {
         address: &SocketAddress,
         protocols: &Arc<[ProtocolName]>,
     ) {
-        // One that stands for all addresses of the machine does not tell which one it was.
+        // A wildcard address does not tell which local address the client used.
         let local = address.tcp().filter(|address| !address.ip().is_unspecified());
         let mut failing = false;
         loop {
@@ -131,8 +131,8 @@ impl Acceptor {
         }
     }
 
-    /// Accepts a connection. Its socket is in no event loop, so that it can enter a worker's; one of TCP never
-    /// was in this one, which would cost two calls of the system.
+    /// Accepts a connection. Its socket is in no event loop, so that it can enter a worker's. A TCP
+    /// socket never was in this one, which would cost two system calls.
     async fn accept(
         &self,
         incoming: &Incoming,
@@ -141,7 +141,7 @@ impl Acceptor {
         match incoming {
             Incoming::Tcp(listener) => {
                 let (stream, peer) = loop {
-                    // As all else that waits here, so that no listener keeps others from their turn.
+                    // Consumes the budget like every other wait here, so that no listener starves the others.
                     tokio::task::coop::consume_budget().await;
                     let mut ready = listener.readable().await?;
                     if let Ok(accepted) = ready.try_io(|listener| listener.get_ref().accept()) {
@@ -158,7 +158,7 @@ impl Acceptor {
         }
     }
 
-    /// Hands a connection to the worker that has the fewest.
+    /// Hands a connection to the worker with the fewest connections.
     fn deal(
         &self,
         socket: Socket,
@@ -181,12 +181,12 @@ impl Acceptor {
             Permits::take(&[&self.refusals])
         };
         let protocols = protocols.clone();
-        // A worker that is gone is a server that stops: the connection is closed.
+        // If the worker is gone, the server is stopping, and the connection is closed.
         let _ = worker.queue.send(Accepted { socket, peer, local, protocols, admitted, permits });
     }
 }
 
-/// Sets what the sockets of all connections inherit from the one that listens.
+/// Sets the options that accepted sockets inherit from the listening one.
 fn prepare(listener: &TcpListener, keepalive: Duration) -> io::Result<()> {
     let listener = SockRef::from(listener);
     listener.set_tcp_nodelay(true)?;

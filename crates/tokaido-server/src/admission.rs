@@ -1,4 +1,4 @@
-//! A new connection: which protocol it speaks, and what it is told when there is no room for it.
+//! New connections: which protocol they speak, and how they are refused if there is no room.
 
 use std::{io, rc::Rc, time::Duration};
 
@@ -76,18 +76,18 @@ pub(crate) async fn serve(
             let message = refusal(allowed[0], "408 Request Timeout", &reason, &first);
             say_last(connection, &message).await;
         }
-        // The client went away again.
+        // The client has disconnected.
         Ok(None) => {}
         Err(error) => tracing::debug!(%peer, %error, "a connection broke"),
     }
 }
 
-/// Whether a client of Kyoto Tycoon speaks its binary protocol, and not HTTP.
+/// Whether a Kyoto Tycoon client speaks the binary protocol, and not HTTP.
 fn is_binary(first: &[u8]) -> bool {
     first.first().is_some_and(|byte| MAGICS.contains(byte))
 }
 
-/// Serves a client of Tokyo Tyrant, which has three ways to speak.
+/// Serves a Tokyo Tyrant client, in one of its three protocols.
 async fn serve_tyrant(
     worker: &Rc<Worker>,
     connection: &Rc<Connection>,
@@ -122,8 +122,8 @@ fn memcached(worker: &Worker, connection: &Connection) -> Result<Memcached, Data
     Ok(Memcached::new(session, &worker.service.config.limits))
 }
 
-/// Tells a client that there is no room, in its own protocol. `time` is how long it may take for
-/// its first line, which tells that; then it is closed unheard.
+/// Tells a client, in its own protocol, that there is no room, and closes. If its first line,
+/// which shows the protocol, takes longer than `time`, it is told in the first allowed protocol.
 pub(crate) async fn refuse(
     connection: &Rc<Connection>,
     mut input: Input,
@@ -140,7 +140,7 @@ pub(crate) async fn refuse(
     say_last(connection, &message).await;
 }
 
-/// What a client is told whose protocol is not one of those that are allowed.
+/// The reply to a client whose protocol is not allowed here.
 fn wrong_protocol(protocol: ProtocolName, allowed: &[ProtocolName], first: &[u8]) -> Vec<u8> {
     let names: Vec<_> = allowed.iter().map(|protocol| protocol.name()).collect();
     let (names, name) = (names.join(" and "), protocol.name());
@@ -148,8 +148,8 @@ fn wrong_protocol(protocol: ProtocolName, allowed: &[ProtocolName], first: &[u8]
     refusal(protocol, "421 Misdirected Request", &reason, first)
 }
 
-/// The only reply on a connection that is not served, as its client's protocol has it. `reason`
-/// needs no escaping in any, and `first` is what has come.
+/// The only reply on a connection that is not served, in its client's protocol. `reason` needs
+/// no escaping in any protocol, and `first` is what has been received.
 fn refusal(protocol: ProtocolName, http_status: &str, reason: &str, first: &[u8]) -> Vec<u8> {
     match protocol {
         ProtocolName::Redis => format!("-ERR {reason}\r\n").into(),
@@ -173,7 +173,7 @@ async fn read_first_line(
         if let Some(verdict) = detect(ROWS, allowed, first) {
             return Ok(Some(verdict));
         }
-        // Lines are short; what is longer than the limit is decided by then.
+        // Lines are short; one that is longer than the limit is decided by then.
         first.reserve(4096.min(FIRST_LINE_BYTES_MAX));
         if input.read_buf(first).await? == 0 {
             return Ok(None);
@@ -184,7 +184,7 @@ async fn read_first_line(
 /// Sends one short message, without waiting for room in the socket, and closes.
 pub(crate) async fn say_last(connection: &Connection, message: &[u8]) {
     connection.enter(Phase::Reply);
-    // A client that has left no room for this line gets to see the end of the connection alone.
+    // A client that has left no room for this line sees only the end of the connection.
     let _ = connection.transport().try_write(message);
     connection.linger().await;
 }

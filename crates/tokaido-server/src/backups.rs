@@ -1,7 +1,7 @@
 //! Backups that clients ask for: where they go, and the thread that makes them, one at a time.
 //!
-//! A backup takes as long as the store is large. So it has a thread of its own, which no request
-//! waits for but the one that asked for it.
+//! A backup takes longer the larger the store is. So it has a thread of its own, and only the
+//! request for the backup waits for it.
 
 use std::{
     ffi::OsStr,
@@ -42,7 +42,7 @@ pub(crate) enum BackupError {
 }
 
 impl BackupError {
-    /// Whether the client has asked for something that there is not.
+    /// Whether the request was invalid.
     pub(crate) fn is_invalid(&self) -> bool {
         match self {
             Self::NotConfigured | Self::Path { .. } => true,
@@ -52,7 +52,7 @@ impl BackupError {
     }
 }
 
-/// What came of a backup.
+/// The result of a backup.
 pub(crate) type Outcome = Result<BackupReport, BackupError>;
 
 /// The backups of a server.
@@ -60,11 +60,11 @@ pub(crate) struct Backups {
     directory: Option<PathBuf>,
     copier: Option<Arc<Copier>>,
     making: Arc<Mutex<Making>>,
-    /// Set when the server stops: then the backup that is being made is given up.
+    /// Set when the server stops; the backup in progress is then abandoned.
     stop: Arc<AtomicBool>,
 }
 
-/// The thread, if there is one or was.
+/// The backup thread, if there is or was one.
 #[derive(Default)]
 struct Making {
     is_under_way: bool,
@@ -72,13 +72,13 @@ struct Making {
 }
 
 impl Backups {
-    /// Without a directory, or what copies the store, all are refused.
+    /// Without a directory, or without a copier for the store, all backups are refused.
     pub(crate) fn new(directory: Option<PathBuf>, copier: Option<Arc<Copier>>) -> Self {
         Self { directory, copier, making: Arc::default(), stop: Arc::default() }
     }
 
-    /// Begins a backup at a path that a client names, below the directory of backups. `done` is
-    /// called on another thread once it is on disk, or has failed.
+    /// Begins a backup at a path that a client names, below the backup directory. `done` is called
+    /// on another thread once the backup is on disk, or has failed.
     pub(crate) fn begin(
         &self,
         path: &[u8],
@@ -100,7 +100,7 @@ impl Backups {
         let state = Arc::clone(&self.making);
         let run = move || {
             let outcome = make(&copier, &destination, &stop);
-            // Whoever is told that it is done may ask for the next one at once.
+            // A client that is told that it is done may ask for the next backup at once.
             lock(&state).is_under_way = false;
             done(outcome);
         };
@@ -110,7 +110,7 @@ impl Backups {
         Ok(())
     }
 
-    /// The directory that a client names for what is to be read back, below that of backups.
+    /// The directory below the backup directory from which a client wants to restore.
     pub(crate) fn find(&self, path: &[u8]) -> Result<PathBuf, BackupError> {
         let directory = self.directory.as_ref().ok_or(BackupError::NotConfigured)?;
         let (root, relative) = below(directory, path)?;
@@ -122,7 +122,7 @@ impl Backups {
         }
     }
 
-    /// Begins no more, and gives up the one that is being made.
+    /// Begins no more backups, and abandons the one in progress.
     pub(crate) fn stop(&self) {
         let thread = {
             let mut making = lock(&self.making);
@@ -155,7 +155,7 @@ fn make(copier: &Copier, destination: &Path, stop: &AtomicBool) -> Outcome {
     outcome
 }
 
-/// Where the backup goes that a client calls so. The directories above it must be there.
+/// Where the backup with this name goes. The directories above it must exist.
 fn destination(directory: &Path, path: &[u8]) -> Result<PathBuf, BackupError> {
     let (root, relative) = below(directory, path)?;
     let Some(name) = relative.file_name() else {
@@ -176,7 +176,7 @@ fn destination(directory: &Path, path: &[u8]) -> Result<PathBuf, BackupError> {
     Ok(above.join(name))
 }
 
-/// The directory of backups without symbolic links, and a client's path below it, in which there may be some.
+/// The backup directory without symbolic links, and a client's path below it, which may contain some.
 fn below<'p>(directory: &Path, path: &'p [u8]) -> Result<(PathBuf, &'p Path), BackupError> {
     if path.starts_with(b"@") {
         return Err(refused(path, "commands are not run for clients"));

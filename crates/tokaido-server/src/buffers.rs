@@ -1,6 +1,6 @@
-//! Buffers that nobody uses now. A connection that waits for its client holds none.
+//! Unused buffers. A connection that waits for its client holds none.
 
-/// Buffers of one worker, for whichever of its connections needs one.
+/// The unused buffers of one worker, for whichever of its connections needs one.
 pub(crate) struct Buffers {
     kept: Vec<Vec<u8>>,
     /// Maximum number of buffers that are kept.
@@ -10,7 +10,7 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// A buffer that has grown to more than so many new ones is not kept.
+    /// A buffer that has grown to the size of more new ones than this is not kept.
     const GROWTH_MAX: usize = 4;
 
     pub(crate) fn new(bytes: usize, kept_max: usize) -> Self {

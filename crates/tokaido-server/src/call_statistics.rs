@@ -1,8 +1,8 @@
-//! What is counted of each procedure: how long its calls take, and so where they may run.
+//! Statistics of each procedure: how long its calls take, and so where they may run.
 //!
-//! A procedure earns its place on the event loop. One that is new, or that took long of late, runs
-//! on a thread of the pool, where only its own client waits for it. One whose calls have been short
-//! runs on the worker itself, which saves two thread hops.
+//! A procedure earns its place on the event loop. One that is new, or has been slow lately, runs on
+//! a pool thread, where only its own client waits for it. One whose calls have been short runs on
+//! the worker itself, which saves two thread hops.
 
 use std::{
     sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
@@ -12,10 +12,10 @@ use std::{
 /// Short calls in a row after which a procedure runs on the workers.
 const SHORT_CALLS_NEEDED: u32 = 3;
 
-/// Each time a procedure loses its place it needs twice as many, up to this.
+/// Each time a procedure loses its place, it needs twice as many, up to this.
 const SHORT_CALLS_NEEDED_MAX: u32 = 1 << 12;
 
-/// After so many short calls in a row the past is forgotten: a call can look long only because the
+/// After so many short calls in a row the past is forgotten: a call can look long just because the
 /// machine was busy.
 const SHORT_CALLS_FORGIVE: u32 = 1 << 16;
 
@@ -46,8 +46,8 @@ impl Default for CallStatistics {
 }
 
 impl CallStatistics {
-    /// Those of the procedure that takes the place of another of the same name: it goes on counting,
-    /// and has yet to earn its place on the workers.
+    /// The statistics of a procedure that replaces one of the same name: the counts go on, but it
+    /// has yet to earn its place on the workers.
     pub(crate) fn after(&self) -> Self {
         let copy = |counter: &AtomicU64| AtomicU64::new(counter.load(Relaxed));
         Self {
@@ -63,19 +63,19 @@ impl CallStatistics {
         self.short_in_a_row.load(Relaxed) >= self.short_needed.load(Relaxed)
     }
 
-    /// Counts a call that gave no result: the procedure said no, as it was written to, or it failed.
+    /// Counts a call without a result: the procedure refused, as it was written to, or it failed.
     pub(crate) fn failed(&self, is_refusal: bool) {
         let counter = if is_refusal { &self.refusals } else { &self.errors };
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Adds the time of a call, or of what it did after it waited.
+    /// Adds the time of a call, or of its part after a wait.
     pub(crate) fn took(&self, took: Duration) {
         self.time_ns.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
     }
 
-    /// Threads may overwrite each other's step of the two small counters; that only moves the
-    /// decision by a call or two.
+    /// Counts a call. Threads may overwrite each other's update of the two small counters; that
+    /// only shifts the decision by a call or two.
     pub(crate) fn called(&self, took: Duration, is_short: bool) {
         self.calls.fetch_add(1, Relaxed);
         self.took(took);

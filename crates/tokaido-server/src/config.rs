@@ -1,7 +1,7 @@
-//! What an operator can set, and what is refused before anything starts.
+//! The operator's options, and what is refused before anything starts.
 //!
-//! `tokaido.toml` at the root of the repository is the manual of these options. A test holds it to
-//! this file: every option stands in it, with the default as its value.
+//! `tokaido.toml` at the root of the repository is the manual of these options. A test compares it
+//! with this file: every option is in it, with the default as its value.
 
 use std::{
     net::Ipv4Addr,
@@ -41,7 +41,7 @@ pub use tyrant::TyrantConfig;
 
 use crate::{detect::ProtocolName, pool};
 
-/// The port that a server listens on unless told otherwise: 53 stations, from 7 in the morning.
+/// The default port: 53 stations, from 7 in the morning.
 pub const PORT_DEFAULT: u16 = 7653;
 
 /// Maximum number of worker threads; more of them would only add switching.
@@ -53,59 +53,59 @@ pub const WORKERS_MAX: usize = 256;
 pub struct Config {
     /// Where to listen.
     pub listen: Vec<Listen>,
-    /// Names under which HTTP clients may know the server, beside `localhost` and those that are
+    /// Host names that HTTP clients may use for the server, besides `localhost` and those that are
     /// listened on.
     pub hosts: Vec<String>,
-    /// Where the store lies.
+    /// The directory of the store.
     pub directory: PathBuf,
-    /// Where the backups go that clients ask for; `None`: they are refused.
+    /// Where the backups that clients ask for go; `None`: they are refused.
     #[serde(with = "empty_is_none")]
     pub backups: Option<PathBuf>,
-    /// Where the procedure files lie; `None`: no procedures.
+    /// The directory of the procedure files; `None`: no procedures.
     #[serde(with = "empty_is_none")]
     pub procedures: Option<PathBuf>,
     /// Whether the server refuses to start if any of the procedures cannot be loaded.
     pub strict: bool,
-    /// Whether the procedures are reloaded whenever a file of theirs changes.
+    /// Whether the procedures are reloaded whenever one of their files changes.
     pub watch: bool,
-    /// Whether what a script of `EVAL` wrote before it failed is kept, as Redis keeps it.
+    /// Whether the writes of an `EVAL` script that fails are kept, as in Redis.
     pub keep_failed_scripts: bool,
     /// Threads that serve connections; 0: one for each core.
     pub workers: usize,
-    /// What a client must give before anything else; `None`: nothing.
+    /// The password that clients must give before anything else; `None`: no password.
     #[serde(with = "empty_is_none")]
     pub password: Option<Password>,
-    /// Where the users are, in Redis' format; `None`: there is but the default one.
+    /// The ACL file, in Redis' format; `None`: there is only the default user.
     #[serde(with = "empty_is_none")]
     pub acl_file: Option<PathBuf>,
     /// When a write is made durable.
     #[serde(with = "text")]
     pub sync: SyncMode,
-    /// What is logged, as `tracing` filters are written.
+    /// What is logged, as a `tracing` filter.
     pub log: String,
-    /// Databases of other engines than `tree`.
+    /// Databases of engines other than `tree`.
     #[serde(skip_serializing_if = "Databases::is_empty")]
     pub databases: Databases,
-    /// Procedure files beside those of the directory.
+    /// Procedure files besides those of the directory.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<ScriptConfig>,
-    /// What clients of the memcached protocol see.
+    /// What memcached clients see.
     pub memcached: MemcachedConfig,
-    /// What clients of Kyoto Tycoon see.
+    /// What Kyoto Tycoon clients see.
     pub kyoto: KyotoConfig,
-    /// What clients of Tokyo Tyrant see.
+    /// What Tokyo Tyrant clients see.
     pub tyrant: TyrantConfig,
-    /// What clients of Redis see.
+    /// What Redis clients see.
     pub redis: RedisConfig,
-    /// What handlers of OpenResty's may use.
+    /// What OpenResty handlers may use.
     pub ngx: NgxConfig,
     /// What scripts of Apache's mod_lua may use.
     pub mod_lua: ApacheConfig,
-    /// The same of mod_mruby.
+    /// The same for mod_mruby.
     pub mod_mruby: ApacheConfig,
     /// Sizes and times.
     pub limits: Limits,
-    /// The file that it was read from, into which `CONFIG REWRITE` writes; `None`: there is none.
+    /// The file that they were read from, to which `CONFIG REWRITE` writes; `None`: there is none.
     #[serde(skip)]
     pub file: Option<PathBuf>,
 }
@@ -152,7 +152,7 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The text is not a configuration. The message shows the place.
@@ -178,7 +178,7 @@ impl Config {
     ///
     /// # Errors
     /// [`ConfigError::Read`] and [`ConfigError::Parse`]. Call [`validate`](Self::validate) once
-    /// flags have been put over it.
+    /// flags have been applied on top.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
@@ -187,7 +187,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads the text of a file; `path` is only named in errors.
+    /// Parses the text of a file; `path` is only named in errors.
     ///
     /// # Errors
     /// [`ConfigError::Parse`].
@@ -198,7 +198,7 @@ impl Config {
         })
     }
 
-    /// Checks what holds between options.
+    /// Checks the options, and that they fit together.
     ///
     /// # Errors
     /// [`ConfigError::Value`].
@@ -243,13 +243,13 @@ impl Config {
         tree::Options { sync: self.sync, ..self.limits.store() }
     }
 
-    /// What is mounted beside the store.
+    /// What is mounted besides the store.
     #[must_use]
     pub fn mounts(&self) -> Vec<Mount> {
         let mount = |name: &String, database: &DatabaseConfig| database.mount(name, &self.limits);
         let mut mounts: Vec<_> =
             self.databases.iter().filter_map(|(name, database)| mount(name, database)).collect();
-        // Where nobody can speak the protocol, its cache would only take memory and a name.
+        // Where nobody can speak the protocol, its cache would only take up memory and a name.
         if self.listen.iter().any(|listen| listen.allowed().contains(&ProtocolName::Memcached)) {
             let own = self.memcached.cache(&self.databases);
             mounts.extend(own.and_then(|cache| mount(&self.memcached.database, &cache)));
@@ -264,19 +264,19 @@ impl Config {
         tables.map(|(name, _)| name.as_str())
     }
 
-    /// The options that say of the database of that name what it is.
+    /// The options that define the database of that name.
     pub(crate) fn options_of_database(&self, name: &str) -> &'static str {
         let is_own = name == self.memcached.database && !self.databases.contains_key(name);
         if is_own { "memcached.database and memcached.bytes" } else { "[databases]" }
     }
 
-    /// How they are looked after.
+    /// The options for all mounted databases.
     #[must_use]
     pub fn mount_options(&self) -> composite::Options {
         self.limits.mounting()
     }
 
-    /// The number of worker threads that this machine gets.
+    /// The number of worker threads on this machine.
     #[must_use]
     pub fn worker_count(&self) -> usize {
         match self.workers {
@@ -292,19 +292,19 @@ impl Config {
         self.worker_count().clamp(pool::THREADS_MIN.min(max), max)
     }
 
-    /// Each worker, each thread of the pool and the writer has a view, and takes another one
-    /// while it counts records.
+    /// Each worker, each pool thread and the writer has a view, and takes another one while it
+    /// counts records.
     fn snapshots_min(&self) -> u32 {
         2 * (self.worker_count() + self.limits.pool_threads_max + 1) as u32
     }
 
-    /// What a call of a procedure may use.
+    /// The limits of a procedure call.
     #[must_use]
     pub fn script_limits(&self) -> tokaido_script::Limits {
         self.limits.script()
     }
 
-    /// Where the procedure files lie.
+    /// Where the procedure files are.
     #[must_use]
     pub fn source_places(&self) -> tokaido_script::SourcePlaces {
         tokaido_script::SourcePlaces {
@@ -313,7 +313,7 @@ impl Config {
         }
     }
 
-    /// What the procedure files may be.
+    /// The limits of the procedure files.
     #[must_use]
     pub fn source_limits(&self) -> tokaido_script::SourceLimits {
         self.limits.sources()
@@ -376,8 +376,8 @@ mod text {
     }
 }
 
-/// TOML has no way to write "none", and an option that is left out cannot be shown in the example:
-/// so the empty string stands for it.
+/// TOML has no way to write "none", and an option that is left out cannot be shown in the example.
+/// So the empty string stands for "none".
 mod empty_is_none {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -451,7 +451,7 @@ mod tests {
         assert!(parse("sync = \"sometimes\"").is_err());
     }
 
-    /// What the example shows in a comment from `line` on, as it is without the comment.
+    /// Parses the options that the example shows in a comment from `line` on.
     fn shown_in_comment(line: &str) -> Config {
         let shown = EXAMPLE.lines().skip_while(|l| *l != line);
         let shown = shown.take_while(|line| line.starts_with('#'));
@@ -475,7 +475,7 @@ mod tests {
         assert_eq!(config.listen, expected);
     }
 
-    /// The example has no such database, so it shows them in comments.
+    /// The example defines no databases, so it shows them in comments.
     #[test]
     fn the_databases_of_the_example_are_what_they_look_like() {
         let config = shown_in_comment("# [databases.people]");
@@ -487,7 +487,7 @@ mod tests {
             ("sessions".to_owned(), cache),
         ];
         assert_eq!(config.databases, Databases::from(expected));
-        // Clients of memcached have one of their own beside them.
+        // memcached clients have a database of their own besides these.
         assert_eq!(config.mounts().len(), 3);
     }
 

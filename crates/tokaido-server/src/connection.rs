@@ -1,9 +1,9 @@
-//! One connection as its worker sees it, and the time limits of all of them.
+//! One connection as its worker sees it, and the time limits of all connections.
 //!
-//! A timer for each request would cost more than many a request. Instead each connection notes the
-//! phase that it is in, and one sweep every few ms shuts down the sockets that have been in theirs
+//! A timer for each request would cost more than many requests do. Instead, each connection notes
+//! its current phase, and one sweep every few ms shuts down the sockets that have been in theirs
 //! for too long. The connection's own task then reads an end of input and learns the reason here.
-//! Stopping uses the same way: what the client sent until then is still read and answered.
+//! Stopping works the same way: what the client has sent by then is still read and answered.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -20,15 +20,15 @@ use crate::{
     transport::{Input, Socket, SocketAddress, Transport},
 };
 
-/// Longest and shortest time between two sweeps. A limit is kept to within about one of them.
+/// Longest and shortest time between two sweeps. A limit is accurate to about one such interval.
 const SWEEP_MS_MAX: u64 = 250;
 const SWEEP_MS_MIN: u64 = 5;
 
-/// How long a connection is idle before it is taken to be at rest.
+/// How long a connection must be idle to count as at rest.
 const REST_MS: u64 = 500;
 
-/// How long, and for how many bytes, a connection that was refused is still read from before it is
-/// closed. Closing it with unread input would reset it, and the client might never see the reason.
+/// How long, and for how many bytes, a refused connection is still read from before it is closed.
+/// Closing it with unread input would reset it, and the client might never see the reason.
 #[derive(Clone, Copy)]
 struct Linger {
     time: Duration,
@@ -44,7 +44,7 @@ pub(crate) enum Phase {
     Idle,
     /// A request has begun to arrive.
     Request,
-    /// The server is at work for it.
+    /// The server is working on the request.
     Working,
     /// Replies wait for room in the socket.
     Reply,
@@ -55,18 +55,18 @@ pub(crate) struct Connection {
     transport: Transport,
     /// The client's address.
     pub(crate) peer: SocketAddress,
-    /// The server's end, if it was known or asked for: the system is asked once.
+    /// The server's end, once it is known. The system is asked at most once.
     local: OnceCell<Option<SocketAddr>>,
     clock: Rc<Clock>,
     linger: Linger,
     phase: Cell<Phase>,
     since_ms: Cell<u64>,
     expired: Cell<Option<Phase>>,
-    /// Who waits until the connection is at rest.
+    /// The task that waits until the connection is at rest.
     rest: RefCell<Option<Waker>>,
 }
 
-/// The worker's time in ms, moved on by the sweep, so that looking at it costs nothing.
+/// The worker's time in ms, advanced by the sweep, so that looking at it costs nothing.
 struct Clock {
     started: Instant,
     now_ms: Cell<u64>,
@@ -74,12 +74,12 @@ struct Clock {
 }
 
 impl Connection {
-    /// The socket, for all that needs no exclusive access.
+    /// The socket, for everything that needs no exclusive access.
     pub(crate) fn transport(&self) -> &Transport {
         &self.transport
     }
 
-    /// The address that the client connected to; `None` if the system no longer tells.
+    /// The address that the client connected to; `None` if the system no longer knows it.
     pub(crate) fn local_address(&self) -> Option<SocketAddress> {
         match &self.peer {
             SocketAddress::Tcp(_) => self.local_tcp().map(SocketAddress::Tcp),
@@ -87,18 +87,18 @@ impl Connection {
         }
     }
 
-    /// The same, of a TCP connection.
+    /// The same, for a TCP connection.
     pub(crate) fn local_tcp(&self) -> Option<SocketAddr> {
         *self.local.get_or_init(|| self.transport.local_addr())
     }
 
-    /// Notes what the connection does from here on.
+    /// Notes the connection's new phase.
     pub(crate) fn enter(&self, phase: Phase) {
         self.phase.set(phase);
         self.since_ms.set(self.clock.now_ms.get());
     }
 
-    /// As [`enter`](Self::enter), but time spent in `phase` before counts.
+    /// As [`enter`](Self::enter), but time already spent in `phase` counts.
     pub(crate) fn remain_in(&self, phase: Phase) {
         if self.phase.get() != phase {
             self.enter(phase);
@@ -109,7 +109,7 @@ impl Connection {
         self.phase.get()
     }
 
-    /// Ready when the connection has been idle for long enough to be at rest.
+    /// Ready once the connection has been idle for long enough to be at rest.
     pub(crate) fn poll_rest(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.is_at_rest() {
             return Poll::Ready(());
@@ -126,17 +126,17 @@ impl Connection {
         self.phase.get() == Phase::Idle && spent_ms >= REST_MS
     }
 
-    /// The phase whose limit was passed, if that is why the input has ended.
+    /// The phase whose limit was exceeded, if that is why the input has ended.
     pub(crate) fn expired(&self) -> Option<Phase> {
         self.expired.get()
     }
 
-    /// Whether the server stops: requests that were read are answered, then the connection ends.
+    /// Whether the server is stopping: requests already read are answered, then the connection ends.
     pub(crate) fn is_stopping(&self) -> bool {
         self.clock.stopping.get()
     }
 
-    /// Closes the way out, and reads on for a moment so that the client gets to see the last reply.
+    /// Closes the write side, and reads on for a moment so that the client gets to see the last reply.
     pub(crate) async fn linger(&self) {
         if self.transport.shutdown(Shutdown::Write).is_err() {
             return;
@@ -178,7 +178,7 @@ impl Connection {
         }
     }
 
-    /// What the socket holds already can still be read, then it reads as ended.
+    /// Ends the input after what the socket already holds.
     fn end_input(&self) {
         // An error means that the socket is gone already.
         let _ = self.transport.shutdown(Shutdown::Read);
@@ -202,7 +202,7 @@ impl Connections {
         Self { clock: Rc::new(clock), linger, open: RefCell::default(), next: Cell::new(0) }
     }
 
-    /// Takes a new connection in, until the guard is dropped. `local` is the server's end, if it is known.
+    /// Registers a new connection until the guard is dropped. `local` is the server's end, if it is known.
     pub(crate) fn open(
         self: &Rc<Self>,
         socket: Socket,
@@ -237,7 +237,7 @@ impl Connections {
         self.open.borrow().len()
     }
 
-    /// Ends the input of every connection, and of those that may still come.
+    /// Ends the input of every connection, and of those that are yet to come.
     pub(crate) fn stop(&self) {
         self.clock.stopping.set(true);
         for connection in self.open.borrow().values() {
@@ -245,7 +245,7 @@ impl Connections {
         }
     }
 
-    /// Enforces the limits for ever.
+    /// Enforces the limits forever.
     pub(crate) async fn sweep(&self, limits: &Limits) {
         let shortest = [limits.first_line_ms, limits.request_ms, limits.reply_ms, limits.idle_ms]
             .into_iter()

@@ -1,9 +1,8 @@
-//! One connection without its socket: the bytes that came, what the protocol remembers, and the
-//! replies.
+//! One connection without its socket: the bytes received, the protocol's state, and the replies.
 //!
 //! It is `Send`, and the same code runs it wherever its next request has to run: on the worker's
-//! snapshot, on a thread of the pool, or, all further requests with it, on the writer. So nothing
-//! is copied on the way, and the order of replies is the order of requests.
+//! snapshot, on a pool thread, or, together with all further requests, on the writer. So nothing is
+//! copied on the way, and replies come in the order of requests.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -21,7 +20,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slice {
     pub(crate) requests_max: usize,
-    /// No further request begins once this run has written so many bytes of replies.
+    /// No further request begins once this run has written this many bytes of replies.
     pub(crate) reply_bytes_max: usize,
 }
 
@@ -38,9 +37,9 @@ pub(crate) enum Pause {
     Blocked,
     /// The slice is used up.
     Slice,
-    /// The client said goodbye.
+    /// The client has quit.
     Close,
-    /// What came is not the protocol, or the server failed: the end of the output says so.
+    /// The input is not valid in the protocol, or the server failed; the end of the output says so.
     Failed,
 }
 
@@ -54,16 +53,16 @@ pub(crate) struct Run {
 /// One connection without its socket.
 pub(crate) struct Conversation<P: Protocol> {
     protocol: P,
-    /// What came from the socket; the first `taken` bytes are done with.
+    /// Bytes received from the socket; the first `taken` bytes are done with.
     input: Vec<u8>,
     taken: usize,
     /// What the last run wrote.
     output: Vec<u8>,
-    /// Where, in the output, the last reply begins, or the reason why there is none.
+    /// Where the last reply, or the reason why there is none, begins in the output.
     reply_start: usize,
-    /// Of the replies that a group of writes can still take back.
+    /// Tokens of the replies that a group of writes can still take back.
     tokens: Vec<P::Token>,
-    /// The next request waits, or has waited until now.
+    /// Set while the next request waits, or if it has waited until now.
     wait: Option<Wait>,
 }
 
@@ -90,13 +89,13 @@ impl<P: Protocol> Conversation<P> {
         self.run_steps::<false>(context, slice)
     }
 
-    /// Answers whole requests in order, in a group of writes that can still fail; then
-    /// [`group_ended`](Self::group_ended) is due.
+    /// Answers whole requests in order, in a group of writes that can still fail. Call
+    /// [`group_ended`](Self::group_ended) afterwards.
     pub(crate) fn run_in_group(&mut self, context: Context<'_>, slice: Slice) -> Run {
         self.run_steps::<true>(context, slice)
     }
 
-    /// A panic ends the conversation, and nothing else.
+    /// Runs the steps. A panic ends this conversation, and nothing else.
     fn run_steps<const IN_GROUP: bool>(&mut self, context: Context<'_>, slice: Slice) -> Run {
         let steps = AssertUnwindSafe(|| self.try_steps::<IN_GROUP>(context, slice));
         catch_unwind(steps).unwrap_or_else(|_| {
@@ -120,7 +119,7 @@ impl<P: Protocol> Conversation<P> {
         run
     }
 
-    /// Answers one request, or tells why not.
+    /// Answers one request, or says why not.
     fn step<const IN_GROUP: bool>(&mut self, context: &mut Context<'_>) -> Option<Pause> {
         context.timed_out = self.wait.as_ref().is_some_and(|wait| wait.is_over);
         self.reply_start = self.output.len();
@@ -149,8 +148,8 @@ impl<P: Protocol> Conversation<P> {
         pause
     }
 
-    /// Settles what [`run_in_group`](Self::run_in_group) did: after a failed group, errors take the
-    /// place of its replies.
+    /// Settles the outcome of [`run_in_group`](Self::run_in_group): after a failed group, errors
+    /// replace its replies.
     pub(crate) fn group_ended(&mut self, run: &mut Run, outcome: Result<(), CommitError>) {
         let Err(error) = outcome else {
             self.tokens.clear();
@@ -166,7 +165,7 @@ impl<P: Protocol> Conversation<P> {
         }
         self.output.extend_from_slice(&reason);
         if run.pause == Pause::Blocked {
-            // What made it wait may have been a write of this group: it has to look again.
+            // It may have waited because of a write of this group, so it has to look again.
             run.pause = Pause::Slice;
         }
     }
@@ -176,18 +175,18 @@ impl<P: Protocol> Conversation<P> {
         self.protocol.fail(reason, &mut self.output);
     }
 
-    /// Writes a last reply, in the place of those that the run has not come to.
+    /// Writes a last reply, in place of those to requests that the run has not reached.
     pub(crate) fn failed(&mut self, reason: &str) -> Run {
         self.fail(reason);
         Run { pause: Pause::Failed, requests: 0 }
     }
 
-    /// What was written, to be taken.
+    /// The bytes written, for the caller to take.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
 
-    /// Where more input goes, behind what is there. There is room for at least `room` bytes.
+    /// The buffer for more input, behind what is there, with room for at least `room` bytes.
     pub(crate) fn input_with_room(&mut self, room: usize) -> &mut Vec<u8> {
         self.compact();
         // A long request doubles the buffer, so that it is moved only a few times.
@@ -195,32 +194,32 @@ impl<P: Protocol> Conversation<P> {
         &mut self.input
     }
 
-    /// Whether the client has yet to say who it is.
+    /// Whether the client has yet to authenticate.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.protocol.is_anonymous()
     }
 
-    /// What is to be done once the writes of the last run are durable.
+    /// What to do once the writes of the last run are durable.
     pub(crate) fn when_durable(&mut self) -> Option<Box<dyn FnOnce()>> {
         self.protocol.when_durable()
     }
 
-    /// Whether the client waits for what is pushed to it.
+    /// Whether the client waits for messages that are pushed to it.
     pub(crate) fn is_listening(&self) -> bool {
         self.protocol.is_listening()
     }
 
-    /// Bytes of input that are not answered.
+    /// The number of bytes of input that have not been answered yet.
     pub(crate) fn input_len(&self) -> usize {
         self.input.len() - self.taken
     }
 
-    /// Until when the next request waits at most.
+    /// The time until which the next request waits at most.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.wait.as_ref().and_then(|wait| wait.until)
     }
 
-    /// The next request has waited until its deadline.
+    /// Notes that the next request has waited until its deadline.
     pub(crate) fn time_out(&mut self) {
         if let Some(wait) = &mut self.wait {
             wait.is_over = true;
@@ -238,13 +237,13 @@ impl<P: Protocol> Conversation<P> {
         }
     }
 
-    /// Takes memory for buffers from others that wait.
+    /// Takes memory for the buffers from other conversations that wait.
     pub(crate) fn borrow_from(&mut self, buffers: &mut Buffers) {
         buffers.fill(&mut self.input);
         buffers.fill(&mut self.output);
     }
 
-    /// Drops what is done with. Moves the rest to the front once that costs less than it frees.
+    /// Drops input that is done with. Moves the rest forward once that costs less than it frees.
     fn compact(&mut self) {
         if self.taken == self.input.len() {
             self.input.clear();

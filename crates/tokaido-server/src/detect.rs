@@ -1,19 +1,19 @@
-//! Which protocol a connection speaks, told by its first bytes.
+//! Detects which protocol a connection speaks, by its first bytes.
 //!
-//! [`ROWS`] says of each protocol what it begins with. What decides, in this order:
+//! [`ROWS`] says what each protocol begins with. These rules decide, in this order:
 //!
 //! 1. The first byte, where it can only be one protocol's.
 //! 2. The first line, where it can only be one protocol's: an HTTP request line ends in its version, and
-//!    `set k 0 0 5` or `version` are commands of memcached that Redis would refuse.
+//!    `set k 0 0 5` or `version` are memcached commands that Redis would refuse.
 //! 3. A line that could be several protocols' (`get k`, `touch k 1` and `quit` are inline commands of
-//!    Redis and commands of memcached) belongs to the first of them in the listener's order, which is that of its
+//!    Redis and memcached commands) belongs to the first of them in the listener's order, which is that of its
 //!    `protocols`, or of [`ROWS`] if it names none.
-//! 4. What nobody knows belongs to the listener's first protocol, which answers with an error.
+//! 4. Anything else belongs to the listener's first protocol, which answers with an error.
 //!
-//! Empty lines before all that decide nothing: HTTP lets a client send some.
+//! Empty lines before all this decide nothing: HTTP lets a client send some.
 //!
 //! Only a protocol that the listener allows is served. One that it does not allow is recognized by
-//! the first two rules alone, so a port for one protocol never takes an ambiguous line for another.
+//! the first two rules only, so a port for one protocol never takes an ambiguous line for another.
 
 use serde::{Deserialize, Serialize};
 use tokaido_wire::{
@@ -22,21 +22,21 @@ use tokaido_wire::{
     tyrant,
 };
 
-/// Maximum number of bytes of a first line that are looked at. As much as a client may send that has
-/// not given the password, unless that limit is set otherwise.
+/// Maximum number of bytes of a first line that are looked at: as many as an unauthenticated client
+/// may send, unless that limit is set otherwise.
 pub(crate) const FIRST_LINE_BYTES_MAX: usize = 16 << 10;
 
-/// Maximum number of words behind a command of memcached that are looked at.
+/// Maximum number of words after a memcached command that are looked at.
 const MEMCACHED_WORDS_MAX: usize = 4;
 
 /// A TLS handshake begins with these, whatever its version.
 const TLS_HANDSHAKE: [u8; 2] = [0x16, 0x03];
 
-/// A protocol, by the name that the configuration has for it.
+/// A protocol, by its name in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProtocolName {
-    /// The Redis protocol, in arrays of bulk strings or in lines.
+    /// The Redis protocol, as arrays of bulk strings or as lines.
     Redis,
     /// HTTP/1.0 and 1.1.
     Http,
@@ -44,7 +44,7 @@ pub enum ProtocolName {
     Memcached,
     /// Kyoto Tycoon: HTTP for its procedures and records, and its binary protocol.
     Kyoto,
-    /// Tokyo Tyrant: its binary protocol, and lines of memcached's and HTTP as it understands them.
+    /// Tokyo Tyrant: its binary protocol, and memcached lines and HTTP as far as it understands them.
     Tyrant,
 }
 
@@ -65,24 +65,24 @@ impl ProtocolName {
 /// What a protocol begins with.
 pub(crate) struct Row<P> {
     pub(crate) protocol: P,
-    /// The first bytes that no other protocol has.
+    /// The first bytes that no other protocol uses.
     pub(crate) first_bytes: &'static [u8],
     /// Whether a first line, without its line feed, is one of this protocol's.
     pub(crate) first_line: fn(&[u8]) -> Claim,
 }
 
-/// What a protocol makes of a first line.
+/// A protocol's judgement of a first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// It is not one of its own.
+    /// The line does not belong to the protocol.
     No,
-    /// It could be one of its own.
+    /// The line may belong to the protocol.
     Possible,
-    /// It is one of its own.
+    /// The line belongs to the protocol.
     Certain,
 }
 
-/// The protocols that are served, in the order that decides where a listener names none.
+/// The protocols that are served, in the order that applies where a listener names none.
 pub(crate) const ROWS: &[Row<ProtocolName>] = &[
     // Any line may be an inline command. Garbage gets an error that a person can read.
     Row { protocol: ProtocolName::Redis, first_bytes: b"*", first_line: |_| Claim::Possible },
@@ -92,13 +92,13 @@ pub(crate) const ROWS: &[Row<ProtocolName>] = &[
         first_bytes: &[memcached::binary::REQUEST_MAGIC],
         first_line: memcached_line,
     },
-    // All protocols on one port have HTTP's own first, which knows Kyoto Tycoon's procedures as well.
+    // Where one port has all protocols, plain HTTP comes first; it knows Kyoto Tycoon's procedures as well.
     Row {
         protocol: ProtocolName::Kyoto,
         first_bytes: kyoto::binary::MAGICS,
         first_line: http_request_line,
     },
-    // What others of these speak is theirs, unless an address is for Tokyo Tyrant alone.
+    // Lines that others of these speak, too, are theirs, unless an address is for Tokyo Tyrant alone.
     Row {
         protocol: ProtocolName::Tyrant,
         first_bytes: &[tyrant::binary::MAGIC],
@@ -106,7 +106,7 @@ pub(crate) const ROWS: &[Row<ProtocolName>] = &[
     },
 ];
 
-/// What is to be done with a connection.
+/// What to do with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<P> {
     Serve(P),
@@ -116,7 +116,7 @@ pub(crate) enum Verdict<P> {
     Tls,
 }
 
-/// What the first bytes of a connection tell, or `None` as long as they do not tell. `allowed` has
+/// What the first bytes of a connection show, or `None` if they do not show it yet. `allowed` has
 /// the protocols that the listener allows, in its order.
 pub(crate) fn detect<P: Copy + PartialEq>(
     rows: &[Row<P>],
@@ -148,8 +148,8 @@ pub(crate) fn detect<P: Copy + PartialEq>(
         .map(verdict)
 }
 
-/// What comes behind the empty lines. Where nothing else has come within the first line's limit,
-/// that is what is to be judged.
+/// The input after its empty lines. If there is nothing else within the first line's limit, the
+/// empty lines themselves are judged.
 fn skip_empty_lines(input: &[u8]) -> &[u8] {
     let mut rest = input;
     while let [b'\n', after @ ..] | [b'\r', b'\n', after @ ..] = rest {
@@ -159,7 +159,7 @@ fn skip_empty_lines(input: &[u8]) -> &[u8] {
     if is_too_much { input } else { rest }
 }
 
-/// The first line without its line feed. One that is too long is given without its end.
+/// The first line without its line feed. One that is too long is cut off.
 fn first_line(input: &[u8]) -> Option<&[u8]> {
     let window = &input[..input.len().min(FIRST_LINE_BYTES_MAX)];
     match memchr::memchr(b'\n', window) {
@@ -168,9 +168,9 @@ fn first_line(input: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Only HTTP has a first line that ends in its version, whichever it is. What is wrong with the
-/// line is for HTTP to say: were it taken for an inline command, so were the headers behind it. Of a
-/// line that is too long to be seen whole, a method and one path are enough: no key is that long.
+/// Only HTTP has a first line that ends in its version, whichever that is. HTTP reports what is
+/// wrong with the line: as an inline command, it would make its headers commands, too. In a line
+/// that is too long to be seen whole, a method and a path are enough: no key is that long.
 fn http_request_line(line: &[u8]) -> Claim {
     if line.len() == FIRST_LINE_BYTES_MAX {
         let target =
@@ -188,7 +188,7 @@ fn http_request_line(line: &[u8]) -> Claim {
     }
 }
 
-/// A command of memcached is its own, unless it could be an inline command of Redis.
+/// A memcached command is memcached's own, unless it could be an inline command of Redis.
 fn memcached_line(line: &[u8]) -> Claim {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
@@ -211,7 +211,7 @@ fn memcached_line(line: &[u8]) -> Claim {
     }
 }
 
-/// It understands what HTTP begins with, and some of memcached's lines.
+/// Tokyo Tyrant understands the beginnings of HTTP requests, and some memcached lines.
 fn tyrant_line(line: &[u8]) -> Claim {
     match http_request_line(line) {
         Claim::No if tyrant::text::is_command(line) => memcached_line(line),
@@ -219,7 +219,7 @@ fn tyrant_line(line: &[u8]) -> Claim {
     }
 }
 
-/// Whether a client of several protocols speaks HTTP, which its first line tells.
+/// Whether a client that may speak several protocols speaks HTTP, judged by its first line.
 pub(crate) fn is_http(input: &[u8]) -> bool {
     first_line(skip_empty_lines(input)).is_some_and(|line| http_request_line(line) != Claim::No)
 }

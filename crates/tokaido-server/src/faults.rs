@@ -1,4 +1,4 @@
-//! Faults of procedures: what the log has of them, and what callers find it by.
+//! Faults of procedures: the log's record of them, and the id by which callers find it.
 
 use std::sync::{
     Arc, Mutex, OnceLock, PoisonError,
@@ -7,33 +7,33 @@ use std::sync::{
 
 use crate::shared::wall_clock_us;
 
-/// Writes the one line that the log has of a request whose procedure is at fault, and gives the
-/// request the id that stands in it. No other request has the same, also of an earlier start.
+/// Logs a request whose procedure is at fault in a single line, and returns the request id in that
+/// line. No other request has the same id, not even one from an earlier start.
 pub(crate) fn log(procedure: &str, message: &str, traceback: &str) -> String {
     static STARTED_US: OnceLock<u64> = OnceLock::new();
     static COUNT: AtomicU64 = AtomicU64::new(1);
     let started_us = STARTED_US.get_or_init(wall_clock_us);
     let request_id = format!("{started_us:x}-{}", COUNT.fetch_add(1, Relaxed));
-    // As values of their own, message and traceback are quoted: however many lines they have, the
-    // log gets one.
+    // As values of their own, message and traceback are quoted, so the log gets a single line
+    // however many lines they have.
     tracing::error!(procedure, request_id, error = message, traceback, "a procedure failed");
     request_id
 }
 
-/// The last fault of what is called again and again: the log has it once, for as long as it is the same.
+/// The last fault of something that is called repeatedly. A fault that stays the same is logged once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastFault(Arc<Mutex<Last>>);
 
 #[derive(Debug, Default)]
 struct Last {
-    /// The fault's message, and the request id that the log has it under.
+    /// The fault's message, and the request id in its log line.
     logged: Option<(String, String)>,
-    /// The call under way has had it.
+    /// Whether the call in progress had this fault.
     is_of_this_call: bool,
 }
 
 impl LastFault {
-    /// As [`log`](log()), unless the call before had the same fault: then the id is that of its line.
+    /// As [`log`](log()), unless the previous call had the same fault: then returns the id of its line.
     pub(crate) fn log(&self, procedure: &str, message: &str, traceback: &str) -> String {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.is_of_this_call = true;
@@ -45,8 +45,8 @@ impl LastFault {
         id
     }
 
-    /// To be called behind each call; tells whether it had a fault, which the log has then. Behind one that had
-    /// none, any fault is news.
+    /// To be called after each call; returns whether it had a fault, which has then been logged.
+    /// After a call without one, any fault is logged again.
     pub(crate) fn end_call(&self) -> bool {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let had_fault = std::mem::take(&mut last.is_of_this_call);

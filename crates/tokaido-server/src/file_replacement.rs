@@ -1,5 +1,5 @@
-//! Replacing a file as a whole: whoever reads it finds what was there or what is there now, and a power
-//! failure leaves one of them. Several may replace the same file at a time; the last one stays.
+//! Replaces a file as a whole: a reader finds either the old contents or the new, also after a power
+//! failure. Several may replace the same file at the same time; the last one wins.
 
 use std::{
     fs::{self, File},
@@ -8,19 +8,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Maximum number of names that are tried for the new file. Those who write at the same moment have one each,
-/// and so has each crash while one was written.
+/// Maximum number of names that are tried for the new file. Each concurrent writer takes one, and
+/// so does each crash during a write.
 const NAMES_MAX: usize = 1000;
 
-/// Puts a file with `contents` in the place of `path`. It is on disk then. Who may read it stays as it
-/// was; of a new file that is its owner alone.
+/// Replaces the file at `path` by one with `contents`. It is on disk on return. Its permissions
+/// stay as they were; a new file is accessible to its owner only.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
-    // A link stays one: what it points to is replaced.
+    // A symbolic link stays a link: what it points to is replaced.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let (new, file) = create_beside(path)?;
     let written = write_new(file, path, contents).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
-        // What went wrong is told; a rest of the file changes nothing about it.
+        // The error is reported; a leftover file changes nothing about it.
         let _ = fs::remove_file(&new);
     }
     written?;
@@ -28,7 +28,7 @@ pub(crate) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// A file that was not there, beside the one that it is to replace: `NAME.new`, or `NAME.new1` and so on.
+/// A file that did not exist, next to the one to be replaced: `NAME.new`, or `NAME.new1` and so on.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     for number in 0..NAMES_MAX {
         let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -65,7 +65,7 @@ mod tests {
     fn who_replaces_a_file_at_the_same_time_leaves_it_whole() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("users.acl");
-        // As a crash leaves it.
+        // What a crash leaves behind.
         fs::write(directory.path().join("users.acl.new"), "a part").expect("a file");
         let texts = [b'a', b'b', b'c', b'd'].map(|byte| vec![byte; 1 << 20]);
         thread::scope(|scope| {
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 2);
     }
 
-    /// Whether the file is one letter, as often as it was written.
+    /// Whether the file consists of one letter, repeated as often as it was written.
     fn texts_hold(path: &Path) -> bool {
         let found = fs::read(path).expect("the file");
         found.len() == 1 << 20 && found.iter().all(|byte| *byte == found[0])

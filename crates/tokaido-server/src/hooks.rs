@@ -1,4 +1,4 @@
-//! Procedures that the server calls by itself: when it has started and before it stops, and around a reload.
+//! Procedures that the server calls by itself: after its start, before it stops, and around a reload.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -18,8 +18,8 @@ use crate::{
     writer::WriterContext,
 };
 
-/// Calls all procedures of that hook, each in a transaction of its own, which the group that is under way makes
-/// durable; gives how many there are. What goes wrong is in the log, and stops nothing.
+/// Calls all procedures of that hook, each in a transaction of its own, which the current group
+/// makes durable. Returns their number. Errors are logged, and stop nothing.
 pub(crate) fn call(hook: Hook, context: &mut WriterContext<'_>) -> usize {
     let Some(shared) = context.program.shared() else { return 0 };
     let hooks: Vec<ProcedureId> = context.program.program().hooks(hook).collect();
@@ -27,22 +27,22 @@ pub(crate) fn call(hook: Hook, context: &mut WriterContext<'_>) -> usize {
         let called = catch_unwind(AssertUnwindSafe(|| call_one(id, &shared, context)));
         if called.is_err() {
             tracing::error!("a panic in a procedure that the server calls by itself");
-            // A failure is kept for the group.
+            // A rollback failure is kept for the group.
             let _ = context.writer.rollback();
         }
     }
     hooks.len()
 }
 
-/// Takes over a newer program, between what the old one wants done and what the new one does; gives how many
-/// procedures were called.
+/// Switches to a newer program, between the end hooks of the old one and the begin hooks of the new
+/// one. Returns how many procedures were called.
 pub(crate) fn update(context: &mut WriterContext<'_>) -> usize {
     let ended = call(Hook::End, context);
     context.program.update();
     ended + call(Hook::Begin, context)
 }
 
-/// Makes a group of its own of such calls.
+/// Makes such calls in a group of their own.
 pub(crate) fn as_group(
     context: &mut WriterContext<'_>,
     metrics: &Metrics,
@@ -51,15 +51,15 @@ pub(crate) fn as_group(
     let started = Instant::now();
     let count = calls(context);
     if count > 0 {
-        // What went wrong is in the log.
+        // Errors are in the log.
         let _ = context.end_group(metrics, started, count);
     }
 }
 
-/// Why a call gave nothing.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// The log has it already.
+    /// It is in the log already.
     #[error("the procedure failed")]
     Procedure,
     #[error("{0}")]

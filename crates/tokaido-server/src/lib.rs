@@ -1,8 +1,8 @@
 //! The server: workers that answer reads on snapshots, one writer that commits in groups, and the
 //! protocols that clients speak to them.
 //!
-//! A request goes from a socket ([`Server`] owns the threads that hold them) through the codec of
-//! its protocol to a worker's snapshot or, if it writes, to the writer, and back.
+//! A request goes from a socket ([`Server`] owns the threads that hold them) through its
+//! protocol's codec to a worker's snapshot or, if it writes, to the writer, and back.
 
 mod acceptor;
 mod access;

@@ -20,39 +20,39 @@ use crate::{
     transport::SocketAddress,
 };
 
-/// The permissions of a UNIX socket unless told otherwise: its owner alone may connect.
+/// The default permissions of a UNIX socket: only its owner may connect.
 const MODE_DEFAULT: Mode = Mode(0o600);
 
 /// An address cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// Its host has no address.
+    /// The host has no address.
     #[error("cannot find the host of {address}: {source}; name one that this machine knows")]
     Resolve {
         /// The address.
         address: Address,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is taken.
+    /// The address is taken.
     #[error("{address} is in use by another program; stop that one, or choose another address")]
     InUse {
         /// The address.
         address: SocketAddress,
     },
-    /// Where a UNIX socket is to be there is something else.
+    /// There is something else at the path of a UNIX socket.
     #[error("{} is there, and is no socket; move it away, or choose another path", path.display())]
     NotASocket {
         /// The path.
         path: PathBuf,
     },
-    /// The system refuses.
+    /// The system refuses it.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
         address: SocketAddress,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Others could reach the server, and nothing would stop them.
@@ -71,7 +71,7 @@ pub(crate) struct Listener {
     pub(crate) address: SocketAddress,
     /// The protocols that are spoken there, the preferred one first.
     pub(crate) protocols: Arc<[ProtocolName]>,
-    /// Where a UNIX socket is; the file goes with this.
+    /// The file of a UNIX socket; it is removed when this is dropped.
     pub(crate) file: Option<SocketFile>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) enum ListenerSocket {
     Unix(UnixListener),
 }
 
-/// Opens all that the configuration names, or nothing.
+/// Opens everything that the configuration names, or nothing.
 pub(crate) fn open(
     config: &Config,
     needs_authentication: bool,
@@ -107,7 +107,7 @@ pub(crate) fn open(
     Ok(listeners)
 }
 
-/// The addresses of a host, each once.
+/// The addresses of a host, without duplicates.
 fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     let mut addresses = Vec::new();
     for address in (host, port).to_socket_addrs()? {
@@ -166,7 +166,7 @@ fn open_tcp(
 
 fn bind_tcp(address: SocketAddr, queue_max: i32) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    // So that a server can start again at once: connections of the last one may still be closing.
+    // So that a server can restart at once: connections of the previous one may still be closing.
     socket.set_reuse_address(true)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -202,16 +202,16 @@ fn bind_unix(path: &Path, mode: Mode, queue_max: i32) -> io::Result<(UnixListene
         bound => bound?,
     }
     let file = SocketFile { path: path.to_owned(), id: id_of(path)? };
-    // Nobody can connect before it listens, so nobody comes in under other permissions.
+    // Nobody can connect before it listens, so nobody gets in under other permissions.
     fs::set_permissions(path, fs::Permissions::from_mode(mode.0))?;
     socket.listen(queue_max)?;
     Ok((socket.into(), file))
 }
 
-/// Whether the server that made the socket is gone: nobody takes a connection.
+/// Whether the server that made the socket is gone, so that nobody accepts connections.
 fn is_left_behind(address: &SockAddr) -> io::Result<bool> {
     let probe = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // A server that is too busy to take it is there.
+    // A server that is too busy to accept is still there.
     probe.set_nonblocking(true)?;
     let refused = probe.connect(address).err().map(|error| error.kind());
     Ok(refused == Some(ErrorKind::ConnectionRefused))
@@ -224,10 +224,10 @@ fn error_at(address: SocketAddress, source: io::Error) -> ListenError {
     }
 }
 
-/// The file of a UNIX socket, which goes with its server.
+/// The file of a UNIX socket, which is removed with its server.
 pub(crate) struct SocketFile {
     path: PathBuf,
-    /// Its device and inode, by which it is known from one that another server put in its place.
+    /// Its device and inode, which tell it from one that another server put in its place.
     id: (u64, u64),
 }
 
@@ -239,7 +239,7 @@ fn id_of(path: &Path) -> io::Result<(u64, u64)> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if id_of(&self.path).is_ok_and(|found| found == self.id) {
-            // What cannot be removed is replaced by the next server.
+            // If it cannot be removed, the next server replaces it.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -303,7 +303,7 @@ mod tests {
         UnixStream::connect(&path).expect("it can be connected to");
         drop(listeners);
         assert!(!path.exists());
-        // Another server's file is let alone.
+        // Another server's file is left alone.
         let listeners = open(unix(&path), None).expect("it listens");
         fs::remove_file(&path).expect("a file");
         let other = std::os::unix::net::UnixListener::bind(&path).expect("the path is free");

@@ -1,29 +1,29 @@
-//! What came of the procedure files when they were last read.
+//! The outcome of the last reading of the procedure files.
 
 use tokaido_script::{LoadError, Sources};
 
 use crate::{reload::ReloadError, shared::wall_clock_us};
 
-/// One reading of the procedure files, whether or not a program came of it.
+/// One reading of the procedure files, whether or not it gave a program.
 #[derive(Debug, Default)]
 pub(crate) struct Loading {
     /// When, in ms since the epoch.
     pub(crate) at_ms: u64,
-    /// Why the program that serves is not the one that the files make.
+    /// Why the program from the files is not the one that serves.
     pub(crate) error: Option<String>,
-    /// What of the files cannot be loaded.
+    /// What cannot be loaded of the files.
     pub(crate) errors: Vec<LoadError>,
     /// The files, if they could be read.
     pub(crate) sources: Option<Sources>,
 }
 
 impl Loading {
-    /// A reading of which a program came, perhaps without some of its files.
+    /// A reading that gave a program, perhaps without some of its files.
     pub(crate) fn done(sources: Option<Sources>, errors: Vec<LoadError>) -> Self {
         Self { at_ms: wall_clock_us() / 1000, error: None, errors, sources }
     }
 
-    /// One after which the old program serves on.
+    /// A reading after which the old program goes on serving.
     pub(crate) fn failed(sources: Option<Sources>, error: &ReloadError) -> Self {
         let errors = match error {
             ReloadError::Broken(errors) => errors.clone(),
@@ -32,13 +32,13 @@ impl Loading {
         Self { error: Some(error.to_string()), ..Self::done(sources, errors) }
     }
 
-    /// What a caller of a procedure that is not there is told, if its file did not load.
+    /// What to tell the caller of a missing procedure, if its file did not load.
     pub(crate) fn why_missing(&self, name: &[u8]) -> Option<String> {
         LoadError::why_missing(&self.errors, str::from_utf8(name).ok()?)
     }
 
-    /// What a visitor of a path that nothing answers is told, if files whose routes nobody knows did
-    /// not load. What is wrong with them is not for visitors.
+    /// What to tell the visitor of a path that nothing answers, if files whose routes are unknown
+    /// did not load. Visitors are not told what is wrong with them.
     pub(crate) fn unknown_routes(&self) -> Option<String> {
         let whole = self.errors.iter().filter(|error| error.procedure.is_none());
         let mut modules: Vec<_> = whole.map(|error| error.module.as_str()).collect();

@@ -8,14 +8,14 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
-/// Time limit for whoever reads the log through a pipe to make room for a line. Once it is over, lines
-/// are dropped at once until there is room again.
+/// How long the reader of the log may take to make room in a pipe for a line. After that, lines are
+/// dropped at once until there is room again.
 const PATIENCE_MS: i32 = 100;
 
 /// Lines that were dropped since the process started.
 static LINES_DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// The reader of the log did not make room for the last line.
+/// Whether the reader of the log did not make room for the last line.
 static IS_STUCK: AtomicBool = AtomicBool::new(false);
 
 /// Lines of the log that could not be written since the process started.
@@ -23,8 +23,8 @@ pub(crate) fn lines_dropped() -> u64 {
     LINES_DROPPED.load(Relaxed)
 }
 
-/// Writes to standard error what it is given, one line or more at a time, and never fails. It waits
-/// for a slow reader only shortly.
+/// Writes its input to standard error, one line or more at a time, and never fails. It waits only
+/// briefly for a slow reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogWriter;
 
@@ -42,17 +42,17 @@ impl Write for LogWriter {
     }
 }
 
-/// Writes to standard output what is told once, such as where the server listens.
+/// Writes a one-time message, such as where the server listens, to standard output.
 ///
 /// # Errors
-/// If it cannot be written, or if nobody takes it from a pipe that is full.
+/// If it cannot be written, or if nobody reads from a pipe that is full.
 pub fn announce(text: &str) -> io::Result<()> {
-    // Not through the buffer of `Stdout`, which would be written again, and waited for, at the end.
+    // Bypasses the buffer of `Stdout`, which would be written again, and waited for, at the end.
     let mut stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     write_line(&mut stdout, text.as_bytes(), &AtomicBool::default())
 }
 
-/// Writes a line in pieces for which a pipe that has room at all has room.
+/// Writes a line in pieces that fit into a pipe as soon as it has any room.
 fn write_line(
     out: &mut (impl Write + AsRawFd),
     line: &[u8],
@@ -70,10 +70,10 @@ fn write_line(
     Ok(())
 }
 
-/// Whether a write would not wait, now or within the timeout. It may well fail.
+/// Whether a write would not block, now or within the timeout. The write may still fail.
 fn has_room(file: i32, timeout_ms: i32) -> io::Result<bool> {
     let mut asked = libc::pollfd { fd: file, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: it is one descriptor, and outlives the call.
+    // SAFETY: this is a single descriptor, which outlives the call.
     match unsafe { libc::poll(&raw mut asked, 1, timeout_ms) } {
         -1 => Err(io::Error::last_os_error()),
         ready => Ok(ready > 0),

@@ -1,10 +1,10 @@
 //! What other threads have for one connection: bytes to push to its client (messages of a channel,
-//! invalidations, …), and wake-ups for a request of it that waits.
+//! invalidations, …), and wake-ups for a waiting request.
 //!
-//! Pushed messages stand between replies, never inside one, in the order in which they were pushed.
-//! The connection's task sends them behind the replies that it has; a conversation that is away, with
-//! the writer or in the pool, does not hold them up. Whoever subscribes to something in the middle
-//! of a run calls [`Mailbox::hold`], so that nothing of it overtakes the replies of that run.
+//! Pushed messages come between replies, never inside one, in the order in which they were pushed.
+//! The connection's task sends them after the replies that it has; a conversation that is away,
+//! with the writer or in the pool, does not hold them up. A protocol that subscribes in the middle
+//! of a run calls [`Mailbox::hold`], so that no message overtakes the replies of that run.
 
 use std::{
     fmt,
@@ -16,19 +16,19 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// The way to one connection, from any thread.
+/// A handle to one connection, for any thread.
 #[derive(Clone)]
 pub struct Mailbox(Arc<Inner>);
 
 /// The connection's end of its mailbox. Dropping it closes the mailbox.
 pub(crate) struct MailboxReceiver {
     inner: Arc<Inner>,
-    /// Something was left in the mailbox until the conversation is back.
+    /// Whether something was left in the mailbox until the conversation is back.
     left_some: bool,
 }
 
 struct Inner {
-    /// Something has arrived since the receiver last took; changed only under the lock.
+    /// Whether something has arrived since the receiver last took; changed only under the lock.
     arrived: AtomicBool,
     bytes_max: usize,
     state: Mutex<State>,
@@ -37,20 +37,20 @@ struct Inner {
 #[derive(Default)]
 struct State {
     pushed: Vec<u8>,
-    /// What is pushed from here on waits for the replies of the run under way.
+    /// What is pushed from this place on waits for the replies of the current run.
     held_from: Option<usize>,
     woken: bool,
     end: Option<PushError>,
     waker: Option<Waker>,
 }
 
-/// A message was not taken.
+/// A message was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PushError {
     /// The client takes less than is pushed to it; its connection is being closed.
     #[error("the client takes less than is pushed to it; its connection is closed")]
     Full,
-    /// Somebody has asked for the connection to be closed.
+    /// Someone asked for the connection to be closed.
     #[error("the connection was closed by CLIENT KILL")]
     Killed,
     /// The connection has ended.
@@ -58,7 +58,7 @@ pub enum PushError {
     Closed,
 }
 
-/// A mailbox that holds so many bytes, and its other end.
+/// A mailbox that holds this many bytes, and its other end.
 pub(crate) fn mailbox(bytes_max: usize) -> (Mailbox, MailboxReceiver) {
     let arrived = AtomicBool::new(false);
     let inner = Arc::new(Inner { arrived, bytes_max, state: Mutex::default() });
@@ -75,7 +75,7 @@ impl Mailbox {
     /// Sends a whole message of the protocol to the client.
     ///
     /// # Errors
-    /// If the connection has ended, or is ended for this: what it has not taken is over the limit.
+    /// If the connection has ended, or is ended now because its unsent messages exceed the limit.
     pub fn push(&self, message: &[u8]) -> Result<(), PushError> {
         let mut state = self.0.lock();
         if let Some(end) = state.end {
@@ -93,14 +93,14 @@ impl Mailbox {
         result
     }
 
-    /// Has the request that waits run again. Without one nothing happens.
+    /// Runs the waiting request again. If none waits, nothing happens.
     pub fn wake(&self) {
         let mut state = self.0.lock();
         state.woken = true;
         self.0.announce(state);
     }
 
-    /// Closes the connection. Tells whether it was open.
+    /// Closes the connection. Returns whether it was open.
     pub fn kill(&self) -> bool {
         let mut state = self.0.lock();
         let was_open = state.end.is_none();
@@ -112,13 +112,13 @@ impl Mailbox {
         was_open
     }
 
-    /// Whether messages are taken.
+    /// Whether messages are accepted.
     pub(crate) fn is_open(&self) -> bool {
         self.0.lock().end.is_none()
     }
 
-    /// Keeps what is pushed from now on behind the replies of the run under way. To be called by the
-    /// protocol, in that run.
+    /// Keeps what is pushed from now on behind the replies of the current run. The protocol calls
+    /// this during that run.
     pub fn hold(&self) {
         let mut state = self.0.lock();
         let len = state.pushed.len();
@@ -128,7 +128,7 @@ impl Mailbox {
 }
 
 impl MailboxReceiver {
-    /// Waits until something arrives; if there is no room for it, until the mailbox is full.
+    /// Waits until something arrives or, if there is no room for it, until the mailbox is full.
     pub(crate) async fn arrived(&self, has_room: bool) {
         poll_fn(|cx| self.inner.poll_arrived(cx, has_room)).await;
     }
@@ -158,7 +158,7 @@ impl MailboxReceiver {
         Ok(())
     }
 
-    /// Takes everything, when all replies of the conversation are in `output`. Tells whether there
+    /// Takes everything, once all replies of the conversation are in `output`. Returns whether there
     /// was a wake-up.
     ///
     /// # Errors
@@ -187,7 +187,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the receiver see what is new.
+    /// Notifies the receiver.
     fn announce(&self, mut state: MutexGuard<'_, State>) {
         self.arrived.store(true, Ordering::Release);
         let waker = state.waker.take();

@@ -1,7 +1,7 @@
-//! What the server counts, and how Prometheus gets to see it.
+//! What the server counts, and its form for Prometheus.
 //!
-//! Workers count into numbers of their own, which are added up when somebody asks: one shared
-//! counter would travel between the cores with every request.
+//! Workers count into numbers of their own, which are added up on request: one shared counter
+//! would travel between the cores with every request.
 
 use std::{
     fmt,
@@ -29,13 +29,13 @@ use tokaido_store::{
 
 use crate::{call_statistics::CallStatistics, log, program::Program, watch::Activity};
 
-/// Where requests ended up. On a cache line of its own for each worker.
+/// Where requests ended up. Each worker has its own cache line.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct WorkerCounters {
     pub(crate) connections_total: AtomicU64,
     pub(crate) connections_open: AtomicU64,
-    /// Connections that were closed because their clients did not take what was pushed to them.
+    /// Connections closed because their clients did not take what was pushed to them.
     pub(crate) connections_overrun: AtomicU64,
     pub(crate) resp: RequestCounters,
     pub(crate) http: RequestCounters,
@@ -68,7 +68,7 @@ pub(crate) struct Metrics {
     pub(crate) workers: Vec<Arc<WorkerCounters>>,
     /// Connections that were over the limit.
     pub(crate) connections_refused: AtomicU64,
-    /// A sync failed or the writer died, and the store takes no more writes.
+    /// Whether a sync failed or the writer died, so that the store takes no more writes.
     pub(crate) store_refuses_writes: AtomicBool,
     group_seconds: Histogram,
     group_jobs: Histogram,
@@ -102,7 +102,7 @@ impl Metrics {
         self.workers.iter().map(|w| counter(w).load(Relaxed)).sum()
     }
 
-    /// Requests of all protocols that were answered.
+    /// The number of requests that were answered, over all protocols.
     pub(crate) fn requests(&self) -> u64 {
         let of_protocol = |counters: &RequestCounters| {
             let RequestCounters { local, writer, pool, errors: _ } = counters;
@@ -115,7 +115,7 @@ impl Metrics {
         self.workers.iter().map(|worker| of_worker(worker)).sum()
     }
 
-    /// Everything as Prometheus reads it.
+    /// All metrics in Prometheus' format.
     pub(crate) fn encode(
         self: &Arc<Self>,
         program: Arc<Program>,
@@ -152,11 +152,11 @@ pub(crate) struct Holdings {
     /// The name of the engine behind it.
     pub(crate) engine: &'static str,
     pub(crate) statistics: DatabaseStatistics,
-    /// Of a cache, what it has done as well.
+    /// For a cache, what it has done as well.
     cache: Option<cache::Statistics>,
 }
 
-/// What each database holds, in the order of their names.
+/// What each database holds, ordered by name.
 pub(crate) fn holdings(
     store: &dyn Store,
     transaction: &mut dyn ReadTransaction,
@@ -174,10 +174,10 @@ pub(crate) fn holdings(
     databases.into_iter().map(held).collect()
 }
 
-/// Finds a part in a whole.
+/// Selects a part of a whole.
 type Part<W, P> = fn(&W) -> &P;
 
-/// The numbers of one moment.
+/// The numbers at one moment.
 struct Numbers {
     metrics: Arc<Metrics>,
     program: Arc<Program>,

@@ -1,11 +1,11 @@
-//! What goes to a socket: replies and pushed messages, in the order in which they are sent.
+//! Bytes for a socket: replies and pushed messages, in the order in which they are sent.
 
 use crate::buffers::Buffers;
 
 /// Bytes on their way to a socket.
 #[derive(Default)]
 pub(crate) struct Outbox {
-    /// The first `sent` bytes are there.
+    /// The first `sent` bytes have been sent.
     bytes: Vec<u8>,
     sent: usize,
 }
@@ -20,17 +20,17 @@ impl Outbox {
         }
     }
 
-    /// Where what is pushed goes, behind all else.
+    /// The buffer to which pushed messages are appended, after everything else.
     pub(crate) fn end(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// What has not gone to the socket.
+    /// The bytes that have not been sent.
     pub(crate) fn unsent(&self) -> &[u8] {
         &self.bytes[self.sent..]
     }
 
-    /// Notes that the first `len` bytes of [`unsent`](Self::unsent) have gone.
+    /// Notes that the first `len` bytes of [`unsent`](Self::unsent) have been sent.
     pub(crate) fn sent(&mut self, len: usize) {
         self.sent += len;
         if self.sent == self.bytes.len() {

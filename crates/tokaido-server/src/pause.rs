@@ -1,9 +1,9 @@
-//! CLIENT PAUSE: for a time the writer runs nothing, or no request is answered at all. Nobody's thread waits:
-//! requests stay in the writer's queue, or their connections sleep.
+//! CLIENT PAUSE: for a time the writer runs nothing, or no request is answered at all. No thread is
+//! blocked for a request: requests stay in the writer's queue, or their connections sleep.
 //!
-//! It holds for every protocol, since whoever pauses a server wants its data to stay as they are. Invariant: once
-//! writes are paused, no job of the writer begins, but for the one that has paused them. So it is to be
-//! begun on the writer, unless it lasts already.
+//! A pause holds for every protocol, since whoever pauses a server wants its data to stay as it is.
+//! Invariant: once writes are paused, no job of the writer begins, except the one that has paused
+//! them. So a pause must begin on the writer, unless one is in force already.
 
 use std::{
     sync::{
@@ -15,33 +15,33 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// What waits.
+/// Which requests wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Paused {
-    /// What writes.
+    /// Requests that write.
     Writes,
     /// Every request.
     All,
 }
 
-/// What waits now, and until when.
+/// Which requests wait now, and until when.
 #[derive(Default)]
 pub(crate) struct Pause {
-    /// There may be a pause. Changed under the lock only.
+    /// Whether there may be a pause. Changed only under the lock.
     is_on: AtomicBool,
     state: Mutex<State>,
-    /// For threads: it is over, or is another one.
+    /// Tells threads that the pause is over, or is another one.
     changed: Condvar,
     /// The same for tasks.
     changed_for_tasks: Notify,
-    /// The sweep of expired records waits until it is told to go on.
+    /// Whether the sweep of expired records is suspended until it is told to go on.
     keeps_expired: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
     pause: Option<(Paused, Instant)>,
-    /// The server stops: what waits is given up.
+    /// Whether the server is stopping: waiting requests are given up.
     is_closed: bool,
 }
 
@@ -53,7 +53,7 @@ impl State {
 }
 
 impl Pause {
-    /// Pauses until then. A pause that lasts longer, or holds up more, stays so.
+    /// Pauses until then. A pause that lasts longer, or holds up more, is not shortened or narrowed.
     pub(crate) fn begin(&self, paused: Paused, until: Instant) {
         self.change(|state| {
             let (held, longest) = state.current().unwrap_or((paused, until));
@@ -61,7 +61,7 @@ impl Pause {
         });
     }
 
-    /// As [`begin`](Self::begin), if writes are paused. Tells whether they are.
+    /// As [`begin`](Self::begin), but only if writes are paused. Returns whether they are.
     pub(crate) fn prolong(&self, paused: Paused, until: Instant) -> bool {
         let mut state = self.lock();
         let Some((held, longest)) = state.current() else { return false };
@@ -76,7 +76,7 @@ impl Pause {
         self.change(|state| state.pause = None);
     }
 
-    /// The server stops: who waits is to give up.
+    /// Makes waiting requests give up, since the server is stopping.
     pub(crate) fn close(&self) {
         self.change(|state| state.is_closed = true);
     }
@@ -105,7 +105,7 @@ impl Pause {
         is_on
     }
 
-    /// Waits until writes may go on, but not for longer than `timeout`. Tells whether they are given up.
+    /// Waits until writes may go on, but no longer than `timeout`. Returns whether they are given up.
     pub(crate) fn wait(&self, timeout: Duration) -> bool {
         let state = self.lock();
         let left =
@@ -119,7 +119,7 @@ impl Pause {
         }
     }
 
-    /// Waits until those do not wait any more, or the server stops.
+    /// Waits until these requests need not wait any more, or the server stops.
     pub(crate) async fn until_over(&self, waiting: Paused) {
         while self.is_on.load(Ordering::Relaxed) {
             let changed = self.changed_for_tasks.notified();
@@ -140,12 +140,12 @@ impl Pause {
         }
     }
 
-    /// Whether expired records are left where they are.
+    /// Whether expired records are left in place.
     pub(crate) fn keeps_expired(&self) -> bool {
         self.keeps_expired.load(Ordering::Relaxed)
     }
 
-    /// Leaves expired records where they are, or has them removed again.
+    /// Leaves expired records in place, or has them removed again.
     pub(crate) fn keep_expired(&self, keeps: bool) {
         self.keeps_expired.store(keeps, Ordering::Relaxed);
     }

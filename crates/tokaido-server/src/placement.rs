@@ -1,10 +1,10 @@
-//! Where a request runs: on its worker, in the pool or on the writer. It is chosen and counted here,
-//! for every protocol, and what can go wrong on the way is one error.
+//! Where a request runs: on its worker, in the pool or on the writer. The place is chosen and
+//! counted here, for every protocol, and everything that can go wrong on the way is one error.
 //!
 //! - A read runs on the worker's own snapshot; one that may take long, or of an engine that blocks,
 //!   runs in the pool.
 //! - A write runs on the writer, unless its database takes no part in transactions: then it runs
-//!   where the request stands.
+//!   where the request is.
 //! - A procedure that writes runs on the writer. One that reads runs in the pool until it has earned
 //!   its place on the workers.
 
@@ -39,17 +39,17 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// Of a read of a database. Some take long whatever the engine.
+    /// The place of a read of a database. Some reads take long whatever the engine.
     pub(crate) fn of_read(capabilities: Capabilities, is_long: bool) -> Self {
         if is_long || capabilities.reads_block { Self::Pool } else { Self::Worker }
     }
 
-    /// Of a write to a database.
+    /// The place of a write to a database.
     pub(crate) fn of_write(capabilities: Capabilities) -> Self {
         if capabilities.is_transactional { Self::Writer } else { Self::Worker }
     }
 
-    /// Of a call of a procedure, which may read any database.
+    /// The place of a procedure call, which may read any database.
     pub(crate) fn of_procedure(shared: &Shared, program: &Program, id: ProcedureId) -> Self {
         match program.get(id).mode {
             Mode::Write => Self::Writer,
@@ -61,25 +61,25 @@ impl Place {
     }
 }
 
-/// What a call of a procedure gives: its result and what it has published, or nothing, if it has to run on
-/// the writer.
+/// The outcome of a procedure call: its result and what it has published, or nothing, if it has to
+/// run on the writer.
 pub(crate) type Called<T> = Option<(T, Vec<Message>)>;
 
-/// A request did not run to its end, for a reason that is not its own.
+/// A request did not run to its end, for a reason outside of the request.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
-    /// No snapshot could be had, or the request panicked.
+    /// No snapshot was available, or the request panicked.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Its group of writes was not committed.
     #[error(transparent)]
     Commit(#[from] CommitError),
-    /// The thread that had it is gone: it panicked, or the server stops.
+    /// The thread that had it is gone: it panicked, or the server is stopping.
     #[error("an error in the server itself, see its log")]
     Lost,
 }
 
-/// Runs the requests that one protocol has for a worker.
+/// Runs one protocol's requests for a worker.
 #[derive(Clone, Copy)]
 pub(crate) struct Placement<'w> {
     pub(crate) worker: &'w Worker,
@@ -148,7 +148,7 @@ impl<'w> Placement<'w> {
         Ok(self.worker.reading.borrow_mut().run(work)?)
     }
 
-    /// Runs a request on a thread of the pool.
+    /// Runs a request on a pool thread.
     pub(crate) async fn in_pool<T: Send + 'static>(
         self,
         work: impl FnOnce(&mut ReadContext) -> T + Send + 'static,
@@ -188,10 +188,10 @@ impl<'w> Placement<'w> {
 
     /// Runs a call of a procedure, in a transaction, where [`Place::of_procedure`] says.
     ///
-    /// The call finds the procedure where it runs, since the program there may be a newer one. If it
-    /// gives nothing, because the procedure writes and the transaction does not, it runs again on the
-    /// writer. A write may run more than once. The messages that it gives beside its result are sent when
-    /// what it wrote is durable, even if nobody waits for the result any more.
+    /// The call looks the procedure up where it runs, since the program there may be a newer one.
+    /// If it returns nothing, because the procedure writes and the transaction does not, it runs
+    /// again on the writer. A write may run more than once. The messages returned with its result
+    /// are sent once its writes are durable, even if nobody waits for the result any more.
     pub(crate) async fn procedure<T, E, C>(self, place: Place, mut call: C) -> Result<T, E>
     where
         T: Send + 'static,

@@ -1,5 +1,5 @@
 //! Threads for reads that may take long: procedures that have not earned their place on a worker,
-//! and listings. Each has a VM and a snapshot of its own.
+//! and listings. Each has its own VM and snapshot.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -10,12 +10,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::{placement::RunError, read_context::ReadContext};
 
-/// Minimum number of threads of the pool, unless the limit is lower. Else one for each worker.
+/// Minimum number of pool threads, unless the limit is lower. Otherwise there is one per worker.
 pub(crate) const THREADS_MIN: usize = 2;
 
 type Work = Box<dyn FnOnce(&mut ReadContext) + Send>;
 
-/// The way to the pool. Its threads end when the last handle is gone and the queue is empty.
+/// A handle to the pool. Its threads end when the last handle is gone and the queue is empty.
 #[derive(Clone)]
 pub(crate) struct PoolHandle {
     queue: Sender<(Work, OwnedSemaphorePermit)>,
@@ -27,22 +27,22 @@ pub(crate) struct PoolHandle {
 pub(crate) struct PoolQueue(Arc<Mutex<Receiver<(Work, OwnedSemaphorePermit)>>>);
 
 impl PoolHandle {
-    /// A queue for so many jobs, and the end that [`run`] takes from. A connection that has one more
-    /// waits with it.
+    /// A queue for this many jobs, and the end that [`run`] takes from. A connection with one job
+    /// more has to wait.
     pub(crate) fn new(jobs_max: usize) -> (Self, PoolQueue) {
         let (queue, receiver) = channel();
         let room = Arc::new(Semaphore::new(jobs_max));
         (Self { queue, room }, PoolQueue(Arc::new(Mutex::new(receiver))))
     }
 
-    /// Runs `work` on a thread of the pool and waits for what it gives.
+    /// Runs `work` on a pool thread and waits for its result.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut ReadContext) -> T + Send + 'static,
     ) -> Result<T, RunError> {
         let (answer, answered) = oneshot::channel();
         let work: Work = Box::new(move |context| {
-            // Nobody may wait any more; then the answer is of no use.
+            // If nobody waits any more, the answer is of no use.
             let _ = answer.send(context.run(work));
         });
         let room = self.room.clone().acquire_owned().await.map_err(|_| RunError::Lost)?;

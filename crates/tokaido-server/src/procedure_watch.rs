@@ -1,7 +1,7 @@
-//! `watch`: looks at the procedure files from time to time, and reloads them when they have changed.
+//! `watch`: polls the procedure files, and reloads them when they have changed.
 //!
-//! They are looked at and not listened to: that works on every file system and in every container,
-//! however an editor saves a file, and costs a look at each file's entry.
+//! It polls them because that works on every file system and in every container, however an editor
+//! saves a file, and costs only a look at each file's entry.
 
 use std::{
     io,
@@ -17,19 +17,19 @@ use tokaido_script::{SourcePlaces, Sources};
 
 use crate::service::Service;
 
-/// The files as they look from outside; or why that cannot be seen.
+/// What the files look like from outside, or why that cannot be seen.
 type Look = Result<u64, String>;
 
-/// What is looked at.
+/// The files that are polled.
 pub(crate) struct Watched {
     places: SourcePlaces,
     extensions: Vec<&'static str>,
-    /// As they looked before they were read.
+    /// How they looked before they were read.
     loaded: Look,
 }
 
 impl Watched {
-    /// To be called before the files are read, so that no change after that is missed.
+    /// To be called before the files are read, so that no later change is missed.
     pub(crate) fn new(places: SourcePlaces, extensions: Vec<&'static str>) -> Self {
         let mut watched = Self { places, extensions, loaded: Ok(0) };
         watched.loaded = watched.look();
@@ -41,13 +41,13 @@ impl Watched {
     }
 
     /// Looks every `interval` until the sender is gone, and calls `changed` once the files have
-    /// changed and then looked the same twice: whoever writes several files is given time for it.
+    /// changed and then looked the same twice. This leaves time for writing several files.
     fn run(mut self, interval: Duration, until: &Receiver<()>, changed: impl Fn()) {
         let mut last = self.loaded.clone();
         while until.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
             let now = self.look();
             if now == last && now != self.loaded {
-                // Before they are read: what changes after this look is seen in a later one.
+                // Before they are read: a change after this look is seen in a later one.
                 self.loaded = now.clone();
                 changed();
             }
@@ -56,7 +56,7 @@ impl Watched {
     }
 }
 
-/// The thread that looks. It ends when this is dropped.
+/// The polling thread. It ends when this is dropped.
 #[derive(Default)]
 pub(crate) struct ProcedureWatch {
     until: Option<Sender<()>>,
@@ -65,7 +65,7 @@ pub(crate) struct ProcedureWatch {
 
 impl ProcedureWatch {
     /// # Errors
-    /// If the system gives no thread.
+    /// If the thread cannot be started.
     pub(crate) fn start(watched: Watched, service: Arc<Service>) -> io::Result<Self> {
         let (sender, until) = channel();
         let interval = Duration::from_millis(service.config.limits.procedure_look_ms);

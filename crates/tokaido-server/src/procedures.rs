@@ -20,27 +20,27 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct CallFailure {
     pub(crate) error: CallError,
-    /// Under which the log has it, if the procedure did not say no of its own will.
+    /// The id of its log line, unless the procedure refused deliberately.
     pub(crate) request_id: Option<String>,
 }
 
 impl CallFailure {
-    /// Whether what the procedure has written is kept all the same: then whoever called it commits.
+    /// Whether the writes of the procedure are kept all the same; the caller then commits.
     pub(crate) fn is_kept(&self) -> bool {
         self.error.is_kept()
     }
 }
 
-/// What requests call procedures through. Names, routes and ids are all of the same program, whose
-/// runtime it is: what was found here is called here.
+/// The means by which requests call procedures. Names, routes and ids all belong to the same
+/// program, whose runtime this is: what was found here is called here.
 pub struct Procedures<'p> {
     program: &'p Program,
     runtime: &'p mut dyn Runtime,
-    /// Scripts of clients; of the thread, or else made when they are asked for.
+    /// Scripts of clients: those of the thread, or else made on demand.
     scripts: Scripts<'p>,
-    /// Of the thread, if it is watched.
+    /// The thread's heartbeat, if the thread is watched.
     heartbeat: Option<&'p Heartbeat>,
-    /// Of a caller that calls again and again.
+    /// The last fault of a caller that calls repeatedly.
     last_fault: Option<LastFault>,
 }
 
@@ -56,12 +56,12 @@ impl<'p> Procedures<'p> {
         Self { program, runtime, scripts, heartbeat: None, last_fault: None }
     }
 
-    /// A fault that is the same as the one of the call before is not logged again.
+    /// From now on, a fault is not logged again if the previous call had the same one.
     pub(crate) fn log_once(&mut self, last_fault: LastFault) {
         self.last_fault = Some(last_fault);
     }
 
-    /// Does something with scripts of clients.
+    /// Runs something with the scripts of clients.
     pub(crate) fn with_scripts<T>(&mut self, run: impl FnOnce(&mut ThreadScripts) -> T) -> T {
         let _running = self.heartbeat.map(Heartbeat::begin_procedure);
         match &mut self.scripts {
@@ -83,7 +83,7 @@ impl<'p> Procedures<'p> {
         self.program.get(id)
     }
 
-    /// Whether it may be called in the transaction: one that writes needs more than a snapshot.
+    /// Whether it may be called in the transaction: a procedure that writes needs more than a snapshot.
     pub(crate) fn fits(&self, id: ProcedureId, transaction: &Transaction<'_>) -> bool {
         self.get(id).mode == Mode::Read || matches!(transaction, Transaction::Write(_))
     }
@@ -101,7 +101,7 @@ impl<'p> Procedures<'p> {
         result.map_err(|error| self.failed(id, error))
     }
 
-    /// Calls the handler of a route. One that fails may have sent something already.
+    /// Calls the handler of a route. If it fails, it may have sent something already.
     pub(crate) fn call_http(
         &mut self,
         id: ProcedureId,
@@ -116,12 +116,12 @@ impl<'p> Procedures<'p> {
         self.answered(id, result, response)
     }
 
-    /// Gives up a handler that waits.
+    /// Gives up a waiting handler.
     pub(crate) fn abandon_http(&mut self, id: ProcedureId, slot: u64) {
         self.runtime.abandon_http(id, slot);
     }
 
-    /// Goes on with a handler that waits.
+    /// Goes on with a waiting handler.
     pub(crate) fn resume_http(
         &mut self,
         id: ProcedureId,
@@ -138,7 +138,7 @@ impl<'p> Procedures<'p> {
         self.answered(id, result, response)
     }
 
-    /// Runs the function of a timer, or goes on with it where it waits. What goes wrong is in the log.
+    /// Runs the function of a timer, or goes on with it where it waits. Errors are logged.
     pub(crate) fn run_timer(
         &mut self,
         timer: &Timer,
@@ -147,7 +147,7 @@ impl<'p> Procedures<'p> {
         request: &HttpRequest<'_>,
         response: &mut HttpResponse,
     ) {
-        // A virtual machine that took the place of another one has no timers of that.
+        // A virtual machine that has replaced another one has none of its timers.
         if !self.runtime.has_timer(timer.number) {
             response.clear();
             return;
@@ -181,8 +181,8 @@ impl<'p> Procedures<'p> {
         }
     }
 
-    /// Counts a call that failed, and gives what callers are told of it. A refusal is the procedure's
-    /// answer, and no one's fault; all else whoever runs the server finds in the log.
+    /// Counts a call that failed, and returns what callers are told of it. A refusal is the
+    /// procedure's answer, and nobody's fault; everything else is in the log for the operator.
     pub(crate) fn failed(&self, id: ProcedureId, error: CallError) -> CallFailure {
         let procedure = &self.get(id).name;
         let request_id = log_fault(procedure, &error, self.last_fault.as_ref());
@@ -190,7 +190,7 @@ impl<'p> Procedures<'p> {
         CallFailure { error, request_id }
     }
 
-    /// A procedure that reads does no more than that, even in a transaction that may write.
+    /// Restricts a procedure that reads to reading, even in a transaction that may write.
     fn narrowed<'t>(&self, id: ProcedureId, scope: Scope<'t>) -> Scope<'t> {
         match scope.transaction {
             Transaction::Write(tx) if self.get(id).mode == Mode::Read => {
@@ -201,8 +201,8 @@ impl<'p> Procedures<'p> {
     }
 }
 
-/// Writes into the log what has gone wrong in a procedure, unless it is `last_fault` again, and gives the id of that
-/// line; nothing, if it was refused.
+/// Logs what has gone wrong in a procedure, unless it is `last_fault` again, and returns the id of
+/// that log line; nothing, if the procedure refused.
 fn log_fault(procedure: &str, error: &CallError, last_fault: Option<&LastFault>) -> Option<String> {
     let log = |message: &str, traceback: &str| match last_fault {
         Some(last_fault) => last_fault.log(procedure, message, traceback),
@@ -215,7 +215,7 @@ fn log_fault(procedure: &str, error: &CallError, last_fault: Option<&LastFault>)
     }
 }
 
-/// A program that nothing new is begun in.
+/// A program in which nothing new is begun.
 struct Retired {
     program: Arc<Program>,
     runtime: Box<dyn Runtime>,
@@ -224,22 +224,22 @@ struct Retired {
 
 /// The program as one thread has it, with the thread's own runtime.
 pub(crate) struct LocalProgram {
-    /// Where newer programs come from.
+    /// The source of newer programs.
     service: Option<Arc<Service>>,
     program: Arc<Program>,
     runtime: Box<dyn Runtime>,
     scripts: ThreadScripts,
-    /// Handlers and timers of it that wait.
+    /// The number of its handlers and timers that wait.
     waiting: usize,
-    /// Programs whose place another one has taken while handlers or timers of theirs wait.
+    /// Replaced programs, some of whose handlers or timers still wait.
     retired: Vec<Retired>,
-    /// The newest generation that was looked at. One that has no runtime here is not tried again.
+    /// The newest generation that was looked at. If it has no runtime here, it is not tried again.
     seen: u64,
     heartbeat: Arc<Heartbeat>,
 }
 
 impl LocalProgram {
-    /// The program that serves now, and from then on those that take its place.
+    /// The program that serves now, and later those that replace it.
     pub(crate) fn new(service: &Arc<Service>, role: Role) -> Result<Self, RuntimeError> {
         let program = service.shared.program.get();
         let runtime = service.loader.runtime(&program)?;
@@ -250,7 +250,7 @@ impl LocalProgram {
         Ok(Self { service, program, runtime, scripts, waiting, retired, seen, heartbeat })
     }
 
-    /// A program of Lua files that stays.
+    /// A program of Lua files that is never replaced.
     #[cfg(test)]
     pub(crate) fn of(
         store: &Arc<dyn tokaido_store::Store>,
@@ -266,7 +266,7 @@ impl LocalProgram {
         Self { service, program, runtime, scripts, waiting, retired, seen, heartbeat }
     }
 
-    /// Whether there is a newer program to be taken over.
+    /// Whether there is a newer program to switch to.
     pub(crate) fn is_outdated(&self) -> bool {
         let newest = self.service.as_ref().map(|service| service.shared.program.generation());
         newest.is_some_and(|newest| newest != self.seen)
@@ -277,8 +277,8 @@ impl LocalProgram {
         self.service.as_ref().map(|service| Arc::clone(&service.shared))
     }
 
-    /// Takes over a newer program. To be called between requests only, since what a request has
-    /// found in the old one means nothing in the new one.
+    /// Switches to a newer program. To be called only between requests, since what a request has
+    /// found in the old program means nothing in the new one.
     pub(crate) fn update(&mut self) {
         let Some(service) = self.service.as_ref().filter(|_| self.is_outdated()) else { return };
         let program = service.shared.program.get();
@@ -301,7 +301,7 @@ impl LocalProgram {
         }
     }
 
-    /// The mark of the thread that has it.
+    /// The heartbeat of the thread that has it.
     pub(crate) fn heartbeat(&self) -> &Heartbeat {
         &self.heartbeat
     }
@@ -317,12 +317,12 @@ impl LocalProgram {
         Procedures { program, runtime, scripts, heartbeat, last_fault: None }
     }
 
-    /// A handler of the program that serves now begins to wait.
+    /// Notes that a handler of the program that serves now begins to wait.
     pub(crate) fn begin_wait(&mut self) {
         self.waiting += 1;
     }
 
-    /// Timers that were made in the program of that generation, which from now on wait.
+    /// Takes the timers made in the program of that generation, which wait from now on.
     pub(crate) fn take_timers(&mut self, generation: u64) -> Vec<Timer> {
         let is_meant = |retired: &&mut Retired| retired.program.generation() == generation;
         let (runtime, waiting) = match self.retired.iter_mut().find(is_meant) {
@@ -334,12 +334,12 @@ impl LocalProgram {
         timers
     }
 
-    /// The server stops: nothing new is begun in any program.
+    /// Begins nothing new in any program, since the server is stopping.
     pub(crate) fn retire(&mut self) {
         self.runtime.retire();
     }
 
-    /// A handler or a timer of that generation waits no more. A program that it was the last of goes.
+    /// Notes that a handler or timer of that generation waits no more. The last one takes a retired program with it.
     pub(crate) fn end_wait(&mut self, generation: u64) {
         if self.program.generation() == generation {
             self.waiting -= 1;
@@ -353,7 +353,7 @@ impl LocalProgram {
         self.retired.retain(|retired| retired.waiting > 0);
     }
 
-    /// The procedures of the program of that generation, a handler of which waits.
+    /// The procedures of the program of that generation, of which a handler waits.
     pub(crate) fn waiting_procedures(&mut self, generation: u64) -> Procedures<'_> {
         let of_generation = |retired: &&mut Retired| retired.program.generation() == generation;
         let (program, runtime) = match self.retired.iter_mut().find(of_generation) {

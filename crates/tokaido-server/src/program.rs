@@ -24,8 +24,8 @@ use crate::{
     loading::Loading,
 };
 
-/// One generation of procedures, with the names and routes that they are found by. An id belongs to
-/// its program and means nothing in another.
+/// One generation of procedures, with the names and routes by which they are found. An id belongs
+/// to its program and means nothing in another.
 #[derive(Debug, Default)]
 pub struct Program {
     generation: u64,
@@ -34,7 +34,7 @@ pub struct Program {
     statistics: Vec<CallStatistics>,
     names: HashMap<Vec<u8>, ProcedureId>,
     router: Router,
-    /// A call that took no longer may run on a worker, whose other connections wait meanwhile.
+    /// Calls that take no longer are short, and may hold up a worker's other connections.
     short_call_max: Duration,
 }
 
@@ -44,7 +44,7 @@ impl Program {
     pub fn of(procedures: Vec<Procedure>) -> Self {
         let ids = (0..procedures.len()).map(ProcedureId::from_index);
         let mut names = HashMap::new();
-        // Nobody calls a hook but the server itself.
+        // Only the server itself calls hooks.
         for (procedure, id) in procedures.iter().zip(ids).filter(|(p, _)| p.hook.is_none()) {
             names.entry(procedure.name.clone().into_bytes()).or_insert(id);
         }
@@ -52,7 +52,7 @@ impl Program {
         Self { generation: 1, procedures, statistics, names, ..Self::default() }
     }
 
-    /// Which program it is of those that the server has had; the first is 1.
+    /// The program's number among those that the server has had; the first is 1.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
@@ -72,7 +72,7 @@ impl Program {
         self.names.get(name).copied()
     }
 
-    /// The procedures that the server calls by itself at that moment.
+    /// The procedures that the server calls by itself for this hook.
     pub(crate) fn hooks(&self, hook: Hook) -> impl Iterator<Item = ProcedureId> {
         let is_meant = move |(_, procedure): &(usize, &Procedure)| procedure.hook == Some(hook);
         let meant = self.procedures.iter().enumerate().filter(is_meant);
@@ -97,7 +97,7 @@ impl Program {
         result
     }
 
-    /// Goes on with a call that waited, and adds the time that it took.
+    /// Goes on with a call that waited, and adds the time that it takes.
     pub(crate) fn timed_again<T>(&self, id: ProcedureId, go_on: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let result = go_on();
@@ -105,17 +105,17 @@ impl Program {
         result
     }
 
-    /// Counts a call that gave no result. One that `is_refusal` said no of its own will.
+    /// Counts a call without a result. If `is_refusal`, the procedure refused deliberately.
     pub(crate) fn count_failure(&self, id: ProcedureId, is_refusal: bool) {
         self.statistics[id.index()].failed(is_refusal);
     }
 
-    /// Procedures with what was counted of them.
+    /// The procedures with their statistics.
     pub(crate) fn statistics(&self) -> impl Iterator<Item = (&Procedure, &CallStatistics)> {
         self.procedures.iter().zip(&self.statistics)
     }
 
-    /// Makes it the one that follows `before`.
+    /// Makes this program the successor of `before`.
     fn follow(&mut self, before: &Self) {
         self.generation = before.generation + 1;
         for (procedure, statistics) in self.procedures.iter().zip(&mut self.statistics) {
@@ -134,12 +134,12 @@ impl Program {
 /// The program that serves now.
 #[derive(Debug)]
 pub(crate) struct CurrentProgram {
-    /// That of the program, so that to look for a newer one is to read a number.
+    /// The generation of the program, so that checking for a newer one only reads a number.
     generation: AtomicU64,
     program: Mutex<Arc<Program>>,
-    /// What came of the files when they were last read.
+    /// The outcome of the last reading of the files.
     loading: Mutex<Arc<Loading>>,
-    /// The same number, for those that wait until there is another one.
+    /// The same number, for tasks that wait until there is another one.
     newest: watch::Sender<u64>,
 }
 
@@ -150,7 +150,7 @@ impl CurrentProgram {
         Self { generation, program: Mutex::new(program), loading: Mutex::default(), newest }
     }
 
-    /// Tells of each program that takes the place of another: its generation.
+    /// Gives the generation of each program that replaces another.
     pub(crate) fn watch(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
@@ -167,26 +167,26 @@ impl CurrentProgram {
         self.loading.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes what came of reading the files.
+    /// Notes the outcome of reading the files.
     pub(crate) fn set_loading(&self, loading: Loading) {
         *self.loading.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(loading);
     }
 
-    /// Puts another program into its place. Each thread takes it over before its next request.
+    /// Replaces the program. Each thread switches to it before its next request.
     pub(crate) fn replace(&self, mut program: Program) -> Arc<Program> {
         let mut current = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         program.follow(&current);
         self.generation.store(program.generation, Ordering::Release);
         *current = Arc::new(program);
         let program = current.clone();
-        // Whoever is told takes this lock.
+        // Whoever is notified takes this lock.
         drop(current);
         self.newest.send_modify(|newest| *newest = program.generation.max(*newest));
         program
     }
 }
 
-/// Makes programs of sources, and runtimes of programs.
+/// Makes programs from sources, and runtimes for programs.
 pub(crate) struct Loader {
     pub(crate) languages: Vec<Arc<dyn Language>>,
     pub(crate) store: Arc<dyn Store>,
@@ -211,7 +211,7 @@ pub(crate) fn languages(config: &Config) -> Vec<Arc<dyn Language>> {
     [vec![lua as _], languages_beside_lua(config.mod_mruby.document_root.as_deref())].concat()
 }
 
-/// Those beside Lua. Scripts of mod_mruby's may look at files below `document_root`.
+/// The languages besides Lua. mod_mruby scripts may look at files below `document_root`.
 #[must_use]
 #[cfg_attr(not(feature = "ruby"), expect(unused_variables, reason = "there are none"))]
 pub fn languages_beside_lua(document_root: Option<&Path>) -> Vec<Arc<dyn Language>> {
@@ -235,12 +235,12 @@ impl Loader {
         }
     }
 
-    /// How the names of procedure files end.
+    /// The extensions of procedure files.
     pub(crate) fn extensions(&self) -> Vec<&'static str> {
         self.languages.iter().map(|language| language.extension()).collect()
     }
 
-    /// Loads a program. What is wrong with its files is told; the rest serves.
+    /// Loads a program. Errors in its files are returned; the rest serves.
     pub(crate) fn load(&self, sources: Sources) -> Result<(Program, Vec<LoadError>), RuntimeError> {
         let (runtime, mut errors) = self.start(&sources)?;
         let mut program = Program::of(runtime.procedures().to_vec());
@@ -248,7 +248,7 @@ impl Loader {
         program.sources = sources;
         for (place, procedure) in program.procedures.iter().enumerate() {
             let id = ProcedureId::from_index(place);
-            // Within a language that was looked at when it was loaded.
+            // Within a language this was checked when it was loaded.
             if let Some(first) =
                 program.find(procedure.name.as_bytes()).filter(|&first| first != id)
             {
@@ -269,7 +269,7 @@ impl Loader {
         Ok((program, errors))
     }
 
-    /// A runtime of the program for one more thread.
+    /// A runtime of the program for another thread.
     pub(crate) fn runtime(&self, program: &Program) -> Result<Box<dyn Runtime>, RuntimeError> {
         let (runtime, _errors) = self.start(&program.sources)?;
         let same = |(a, b): (&Procedure, &Procedure)| {

@@ -1,4 +1,4 @@
-//! What a thread reads with: a worker, or one of the pool.
+//! What a worker, or a pool thread, reads with.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,18 +6,18 @@ use tokaido_store::{ReadError, Snapshot};
 
 use crate::procedures::LocalProgram;
 
-/// What reads find on their thread.
+/// What reads use on their thread.
 pub(crate) struct ReadContext {
     pub(crate) snapshot: Box<dyn Snapshot>,
     pub(crate) program: LocalProgram,
 }
 
 impl ReadContext {
-    /// Runs `work` on what is committed now. The snapshot is let go of afterwards, since the pages
-    /// that it holds cannot be used again; taking it anew costs no more than renewing it would.
+    /// Runs `work` on what is committed now. The snapshot is released afterwards, since the pages
+    /// that it holds cannot be reused; taking it anew costs no more than renewing it would.
     ///
     /// # Errors
-    /// If no snapshot can be had, or if `work` panics.
+    /// If no snapshot is available, or if `work` panics.
     pub(crate) fn run<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> Result<T, ReadError> {
         self.snapshot.renew()?;
         self.program.heartbeat().begin_job();

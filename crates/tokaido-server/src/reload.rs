@@ -9,11 +9,11 @@ use tokaido_script::{LoadError, RuntimeError, Sources};
 
 use crate::{config::Config, loading::Loading, program::Program, service::Service};
 
-/// The program was not swapped: the old one serves on.
+/// The program was not replaced: the old one goes on serving.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
-    /// There is nothing to be read.
+    /// There is nothing to read.
     #[error(
         "the server has no procedures; start it with the option procedures, a directory, or with scripts"
     )]
@@ -33,11 +33,11 @@ pub enum ReloadError {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the procedures: {source}; check the options procedures and scripts")]
 pub struct SourcesError {
-    /// What the system said, with the path that it said it of.
+    /// The system's error, with the path that it concerns.
     pub source: io::Error,
 }
 
-/// Each on a line of its own.
+/// The errors, each on its own line.
 pub(crate) struct Lines<'e>(pub(crate) &'e [LoadError]);
 
 impl fmt::Display for Lines<'_> {
@@ -46,7 +46,7 @@ impl fmt::Display for Lines<'_> {
     }
 }
 
-/// Reads the procedure files; `None` if there are to be none.
+/// Reads the procedure files; `None` if none are configured.
 pub(crate) fn read_sources(
     config: &Config,
     extensions: &[&str],
@@ -60,15 +60,15 @@ pub(crate) fn read_sources(
 }
 
 impl Service {
-    /// Puts the program that the files make now into the place of the one that serves. Takes as long
-    /// as loading the files does; each thread then makes a runtime of its own before its next request.
+    /// Replaces the program that serves by the one in the files. Takes as long as loading the files
+    /// does; each thread then makes its own runtime before its next request.
     pub(crate) fn reload(&self) -> Result<Arc<Program>, ReloadError> {
         // One at a time, so that the files that were read last win.
         let _reloading = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         self.load_again(self.read_sources())
     }
 
-    /// Does so if the files are not those that were read last, whatever came of them.
+    /// Reloads if the files are not those that were read last, whatever the outcome was.
     pub(crate) fn reload_if_changed(&self) {
         let _reloading = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let read = self.read_sources();
@@ -78,7 +78,7 @@ impl Service {
             _ => false,
         };
         if !is_same {
-            // What goes wrong is in the log.
+            // Errors are logged.
             let _ = self.load_again(read);
         }
     }
@@ -106,7 +106,7 @@ impl Service {
         result
     }
 
-    /// Tells of functions that clients have loaded and that procedures have the names of: FCALL finds the procedures.
+    /// Logs functions that clients have loaded and whose names procedures have, too: FCALL finds the procedures.
     fn tell_hidden_functions(&self, program: &Program) {
         let functions = &self.shared.functions;
         let libraries = self

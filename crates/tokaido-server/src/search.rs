@@ -1,4 +1,4 @@
-//! Looking for keys, for the protocols that can: a visit of records.
+//! Searches for keys, for the protocols that can: visits of records.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -7,11 +7,11 @@ use tokaido_store::{DatabaseId, Direction, Entry, ReadError, ReadTransaction, pr
 /// Records of an unordered database that are looked at in one step.
 const PAGE_RECORDS: usize = 256;
 
-/// Whether a visit goes on behind a record.
+/// Whether a visit continues after a record.
 pub(crate) type Visited<E> = Result<ControlFlow<()>, E>;
 
-/// Visits the records of a database from one key to another, in their order. The inner result is that of the
-/// visit.
+/// Visits the records of a database from one key to another, in order. The inner result is that of
+/// the visit.
 pub(crate) fn visit_range<E>(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
@@ -29,7 +29,7 @@ pub(crate) fn visit_range<E>(
     Ok(outcome)
 }
 
-/// Visits the records of a database whose keys begin with `prefix`, in their order if they have one.
+/// Visits the records of a database whose keys begin with `prefix`, in key order if there is one.
 pub(crate) fn visit<E: From<ReadError>>(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,

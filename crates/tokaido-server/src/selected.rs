@@ -1,4 +1,4 @@
-//! A database that a client has named. As long as nobody has written to it, that takes nothing.
+//! A database that a client has named. Until someone writes to it, it takes up nothing.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use tokaido_store::{
 
 use crate::Shared;
 
-/// A database by its name, with the id that it had when it was last looked for.
+/// The name of a database, with the id that it had when it was last looked up.
 #[derive(Clone, Debug)]
 pub(crate) struct Selected {
     name: Arc<str>,
     id: DatabaseId,
-    /// How many databases had been dropped then.
+    /// How many databases had been dropped by then.
     dropped: u64,
 }
 
@@ -30,12 +30,12 @@ impl Selected {
         &self.name
     }
 
-    /// The id that was found, for what reads on a snapshot.
+    /// The id that was found, for reads on a snapshot.
     pub(crate) fn id(&self) -> DatabaseId {
         self.id
     }
 
-    /// Looks for it again, if it may have come or gone. To be called before each request.
+    /// Looks it up again, if it may have come or gone. To be called before each request.
     #[inline]
     pub(crate) fn look(&mut self, store: &dyn Store) {
         let dropped = store.databases_dropped();
@@ -45,7 +45,7 @@ impl Selected {
         }
     }
 
-    /// The id for what reads in a transaction, which sees databases that its group has made.
+    /// The id for reads in a transaction, which sees databases that its group has created.
     pub(crate) fn find_in(&self, tx: &mut dyn WriteTransaction) -> DatabaseId {
         match self.id {
             DatabaseId::NOWHERE => find_in(&self.name, tx),
@@ -53,7 +53,7 @@ impl Selected {
         }
     }
 
-    /// The id for what writes. If the database is not there, it is made by the write of a client.
+    /// The id for writes. If the database does not exist, it is created for a client.
     pub(crate) fn open_in(
         &self,
         tx: &mut dyn WriteTransaction,
@@ -66,12 +66,12 @@ impl Selected {
     }
 }
 
-/// The database of that name, if it is there. Makes none.
+/// The database of that name, if it exists. Creates none.
 pub(crate) fn find_in(name: &str, tx: &mut dyn WriteTransaction) -> DatabaseId {
     tx.open_database(name, 0).unwrap_or(DatabaseId::NOWHERE)
 }
 
-/// The database of that name, which the write of a client makes if it is not there.
+/// The database of that name. If it does not exist, it is created for a client.
 pub(crate) fn open_in(
     name: &str,
     tx: &mut dyn WriteTransaction,

@@ -54,7 +54,7 @@ pub enum StartError {
     Mount {
         /// Why not.
         source: MountError,
-        /// The options that say of it what it is.
+        /// The options that define it.
         options: &'static str,
     },
     /// The store cannot have the database `main`.
@@ -66,7 +66,7 @@ pub enum StartError {
     /// Some of the procedures cannot be loaded, and the option `strict` is set.
     #[error("not all procedures can be loaded, and the option strict is set:{}", Lines(.0))]
     Broken(Vec<LoadError>),
-    /// The file of users cannot be read.
+    /// The ACL file cannot be read.
     #[error(transparent)]
     Users(#[from] AclFileError),
     /// An address cannot be listened on.
@@ -103,7 +103,7 @@ impl StartError {
     }
 }
 
-/// A running server. It stops when it is dropped; [`stop`](Self::stop) says so in the code.
+/// A running server. It stops when it is dropped; [`stop`](Self::stop) makes that explicit.
 pub struct Server {
     service: Arc<Service>,
     addresses: Vec<SocketAddress>,
@@ -116,12 +116,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server. When this returns it listens.
+    /// Starts a server. When this returns, it is listening.
     ///
     /// # Errors
-    /// See [`StartError`]; then nothing is left running. A procedure file with an error is none,
-    /// unless the option `strict` is set: the others serve, and
-    /// [`load_errors`](Self::load_errors) tells.
+    /// See [`StartError`]; then nothing is left running. Errors in procedure files do not prevent
+    /// the start unless the option `strict` is set: the other files serve, and
+    /// [`load_errors`](Self::load_errors) reports the errors.
     pub fn start(config: Config) -> Result<Self, StartError> {
         let languages = program::languages(&config);
         Self::start_in(config, languages)
@@ -193,7 +193,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The addresses that it listens on, with the ports that were taken for port 0.
+    /// The addresses that it listens on, with the actual ports in place of port 0.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddress] {
         &self.addresses
@@ -217,18 +217,18 @@ impl Server {
         self.service.shared.store()
     }
 
-    /// Stops: accepts no more connections, answers the requests that have come, commits, closes.
+    /// Stops: accepts no more connections, answers the requests that have arrived, commits, closes.
     /// Clients that do not take their replies are given `limits.stop_ms`.
     pub fn stop(self) {
         drop(self);
         tracing::info!("stopped");
     }
 
-    /// Reads the procedure files again, and swaps all procedures while calls run: a call runs as a
-    /// whole in the old program or in the new one.
+    /// Reads the procedure files again, and swaps all procedures while calls run: each call runs
+    /// entirely in the old program or in the new one.
     ///
     /// # Errors
-    /// If a file is broken; then the old program serves on.
+    /// If a file is broken; then the old program goes on serving.
     pub fn reload(&self) -> Result<(), ReloadError> {
         self.service.reload().map(drop)
     }
@@ -245,7 +245,7 @@ impl Server {
         let signal = loop {
             match signals.wait(stopping) {
                 Request::Stop(signal) => break signal,
-                // What goes wrong is in the log.
+                // Errors are logged.
                 Request::Reload => drop(self.reload()),
             }
         };
@@ -271,7 +271,7 @@ impl Server {
         );
     }
 
-    /// Starts the threads, each as soon as those that it hands work to are there.
+    /// Starts the threads, each after those that it hands work to.
     fn spawn_all(
         &mut self,
         listeners: Vec<Listener>,
@@ -332,7 +332,7 @@ impl Server {
         Ok(())
     }
 
-    /// As many writers as the engine takes at a time.
+    /// Spawns as many writers as the engine takes at a time.
     fn spawn_writers(&mut self) -> Result<WriterHandle, StartError> {
         let (handle, queue) = WriterHandle::new(self.service.config.limits.writer_queue_max);
         let shared = &self.service.shared;
@@ -397,7 +397,7 @@ impl Server {
     }
 }
 
-/// What one more thread reads with.
+/// What another thread reads with.
 fn read_context(service: &Arc<Service>, role: Role) -> Result<ReadContext, StartError> {
     let mut snapshot = service.shared.store().snapshot()?;
     snapshot.release();

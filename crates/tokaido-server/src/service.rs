@@ -12,6 +12,6 @@ pub(crate) struct Service {
     pub(crate) loader: Loader,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) watch: Arc<Watch>,
-    /// Held by whoever reloads the program.
+    /// Held while the program is reloaded.
     pub(crate) reloading: Mutex<()>,
 }

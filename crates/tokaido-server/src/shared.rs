@@ -35,10 +35,10 @@ use crate::{
     tyrant,
 };
 
-/// The version of Redis whose commands are understood; clients switch features on by it.
+/// The version of Redis whose commands are supported; clients enable features by it.
 pub(crate) const REDIS_VERSION: &str = "7.2.0";
 
-/// The same as numbers.
+/// The same version as numbers.
 pub(crate) const REDIS_VERSION_NUMBERS: (u8, u8, u8) = (7, 2, 0);
 
 /// The database that sessions begin with, which is always one of the store's own.
@@ -47,36 +47,36 @@ pub(crate) const MAIN: &str = "main";
 /// The version of this program.
 pub(crate) const TOKAIDO_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the operator chose.
+/// The operator's choices.
 #[derive(Clone, Debug, Default)]
 pub struct SharedOptions {
     /// Who may do what.
     pub users: Arc<Users>,
-    /// Where the server listens, which INFO and CONFIG GET tell.
+    /// Where the server listens, as INFO and CONFIG GET report it.
     pub addresses: Vec<SocketAddress>,
     /// The procedures that serve.
     pub program: Arc<Program>,
-    /// Sizes and times beyond which a session is told no.
+    /// Sizes and times beyond which a session is refused.
     pub limits: Limits,
     /// Which databases are tables.
     pub tables: Arc<Tables>,
-    /// What clients of the memcached protocol see.
+    /// What memcached clients see.
     pub memcached: MemcachedConfig,
-    /// What clients of Kyoto Tycoon see.
+    /// What Kyoto Tycoon clients see.
     pub kyoto: KyotoConfig,
-    /// What clients of Tokyo Tyrant see.
+    /// What Tokyo Tyrant clients see.
     pub tyrant: TyrantConfig,
-    /// What clients of Redis see.
+    /// What Redis clients see.
     pub redis: RedisConfig,
-    /// Whether what a script of `EVAL` wrote before it failed is kept.
+    /// Whether the writes of an `EVAL` script that fails are kept.
     pub keep_failed_scripts: bool,
     /// The configuration file, if the server was started with one.
     pub config_file: Option<PathBuf>,
     /// The number of threads that serve connections.
     pub workers: usize,
-    /// Where the backups go that clients ask for; `None`: they are refused.
+    /// Where the backups that clients ask for go; `None`: they are refused.
     pub backups: Option<PathBuf>,
-    /// What makes them.
+    /// What makes these backups.
     pub copier: Option<Arc<Copier>>,
 }
 
@@ -84,7 +84,7 @@ pub struct SharedOptions {
 pub struct Shared {
     store: Arc<dyn Store>,
     main: Selected,
-    /// Of every database that is not mounted: one engine runs all transactions of a store.
+    /// Those of every database that is not mounted: one engine runs all transactions of a store.
     capabilities: Capabilities,
     options: SharedOptions,
     pub(crate) metrics: Arc<Metrics>,
@@ -110,7 +110,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Begins the life of a server on `store`.
+    /// The state of a new server on `store`.
     ///
     /// # Errors
     /// If the store cannot have the database `main`.
@@ -154,7 +154,7 @@ impl Shared {
         })
     }
 
-    /// Notes what of the procedure files did not load: who calls what is missing for it is told so.
+    /// Notes which procedure files did not load, so that callers of what is missing are told so.
     pub fn set_load_errors(&self, errors: Vec<LoadError>) {
         self.program.set_loading(Loading::done(None, errors));
     }
@@ -176,7 +176,7 @@ impl Shared {
         self.main.id()
     }
 
-    /// The same database, as it is selected by whoever has selected no other.
+    /// The same database, as selected by a client that has selected no other.
     pub(crate) fn main_selected(&self) -> &Selected {
         &self.main
     }
@@ -201,7 +201,7 @@ impl Shared {
         }
     }
 
-    /// Where a write to a database runs now: while writes are paused, all of them wait for the writer.
+    /// Where a write to a database runs now: while writes are paused, they all wait for the writer.
     pub(crate) fn place_of_write(&self, database: DatabaseId) -> Place {
         match Place::of_write(self.capabilities(database)) {
             Place::Worker if !self.pause.holds_writes() => Place::Worker,
@@ -214,7 +214,7 @@ impl Shared {
         &self.options.users
     }
 
-    /// Sizes and times beyond which a session is told no.
+    /// Sizes and times beyond which a session is refused.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.options.limits
@@ -226,7 +226,7 @@ impl Shared {
         &self.options.addresses
     }
 
-    /// Whether what a script of `EVAL` wrote before it failed is kept.
+    /// Whether the writes of an `EVAL` script that fails are kept.
     pub(crate) fn keeps_failed_scripts(&self) -> bool {
         self.options.keep_failed_scripts
     }
@@ -258,7 +258,7 @@ impl Shared {
         self.started_at_ms
     }
 
-    /// Forty hexadecimal digits that no other start of a server has.
+    /// Forty hexadecimal digits that are unique to this start of the server.
     #[must_use]
     pub fn run_id(&self) -> &str {
         &self.run_id

@@ -1,4 +1,4 @@
-//! The signals that a process with a server obeys: they end the server, or reload its procedures.
+//! The signals that a server process obeys: they stop the server, or reload its procedures.
 
 use std::{
     io,
@@ -14,17 +14,17 @@ use tokio::{
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// To stop; with the name of the signal, or of the command.
+    /// To stop, with the name of the signal or the command.
     Stop(&'static str),
     /// To read the procedures again.
     Reload,
 }
 
-/// SIGTERM, SIGINT and SIGHUP, caught from when this is made.
+/// Catches SIGTERM, SIGINT and SIGHUP from its creation on.
 ///
-/// Make it before the server starts: a signal that comes between is remembered. Without it the
-/// signal would end the process at once, and clients that have been served already would lose the
-/// answers to what the server has taken.
+/// Create it before the server starts: a signal that arrives in between is remembered. Without
+/// it, the signal would end the process at once, and clients that are already served would lose
+/// the answers to requests that the server has taken.
 pub struct Signals {
     runtime: Runtime,
     terminate: Signal,
@@ -61,7 +61,7 @@ impl Signals {
     }
 }
 
-/// The way for a client to stop the server, if that waits for signals.
+/// Lets a client stop the server, if the server waits for signals.
 #[derive(Default)]
 pub(crate) struct Stopping {
     is_obeyed: AtomicBool,
@@ -69,12 +69,12 @@ pub(crate) struct Stopping {
 }
 
 impl Stopping {
-    /// From now on whoever asks is obeyed.
+    /// From now on, a client that asks is obeyed.
     pub(crate) fn obey(&self) {
         self.is_obeyed.store(true, Ordering::Relaxed);
     }
 
-    /// Asks the server to stop. Tells whether it does.
+    /// Asks the server to stop. Returns whether it does.
     pub(crate) fn ask(&self) -> bool {
         let is_obeyed = self.is_obeyed.load(Ordering::Relaxed);
         if is_obeyed {

@@ -1,9 +1,9 @@
-//! The loop of a connection that speaks a protocol of requests and replies: read what came, answer
-//! all of it, write once.
+//! The loop of a connection that speaks a protocol of requests and replies: read what has arrived,
+//! answer all of it, write once.
 //!
 //! A request that writes goes to the writer and takes the rest of the batch along; one that may
-//! take long goes to the pool; one that waits is parked. The worker serves its other connections
-//! meanwhile, and what is pushed to this one is sent.
+//! take long goes to the pool; one that waits is parked. Meanwhile the worker serves its other
+//! connections, and what is pushed to this one is sent.
 
 use std::{
     future::{Future, poll_fn},
@@ -29,7 +29,7 @@ use crate::{
     turn,
 };
 
-/// A connection ended other than by the client's wish.
+/// A connection ended for another reason than the client's wish.
 #[derive(Debug, thiserror::Error)]
 enum End {
     #[error(transparent)]
@@ -42,8 +42,8 @@ enum End {
     Lost,
 }
 
-/// Serves a connection to its end. `first` is what was read of it already; `open` makes the protocol
-/// with the mailbox through which others reach the connection.
+/// Serves a connection to its end. `first` is what has been read of it already; `open` makes the
+/// protocol, given the mailbox through which others reach the connection.
 pub(crate) async fn serve<P: Protocol>(
     placement: Placement<'_>,
     connection: &Rc<Connection>,
@@ -83,7 +83,7 @@ struct StreamLoop<'w, P: Protocol> {
     conversation: Option<Box<Conversation<P>>>,
     outbox: Outbox,
     mailbox: MailboxReceiver,
-    /// Requests were answered since input was last waited for.
+    /// Whether requests were answered since input was last waited for.
     answered_some: bool,
 }
 
@@ -122,7 +122,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
         self.conversation.as_deref_mut().ok_or(End::Lost)
     }
 
-    /// Maximum number of bytes of replies that wait for room in the socket before the client is answered no more.
+    /// Maximum number of reply bytes that wait for room in the socket before the client gets no more answers.
     fn unsent_max(&self) -> usize {
         let Limits { unsent_bytes_max, anonymous_request_bytes_max, .. } = *self.limits;
         match &self.conversation {
@@ -156,7 +156,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
             self.answered_some |= run.requests > 0;
             conversation.borrow_from(&mut buffers.borrow_mut());
             if pause.holds_writes() {
-                // It may be away for long, and the replies before it are not to wait as long.
+                // It may be away for long, and the replies before it should not wait as long.
                 self.send_some()?;
             }
             (conversation, run) = if run.pause == Pause::NeedsWriter {
@@ -170,8 +170,8 @@ impl<P: Protocol> StreamLoop<'_, P> {
         Ok(run)
     }
 
-    /// Waits for a conversation that is away. What is pushed meanwhile is sent at once: all replies
-    /// that there are stand before it in the outbox, and the others are not written yet.
+    /// Waits for a conversation that is away. What is pushed meanwhile is sent at once: all
+    /// finished replies are before it in the outbox, and the others are not written yet.
     async fn while_away<T>(&mut self, returned: impl Future<Output = T>) -> Result<T, End> {
         self.connection.enter(Phase::Working);
         let mut returned = pin!(returned);
@@ -187,7 +187,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
                     self.send_some()?;
                     pushed_some = true;
                 }
-                // Without mail, replies wait for those that come back, to be sent together.
+                // Without mail, replies wait for those that are still to come, to be sent together.
                 ready = self.connection.transport().writable(), if pushed_some && unsent > 0 => {
                     ready?;
                     self.send_some()?;
@@ -196,8 +196,8 @@ impl<P: Protocol> StreamLoop<'_, P> {
         }
     }
 
-    /// Takes what was pushed behind the replies, if the client takes those. Tells whether the
-    /// request that waits is woken.
+    /// Takes what was pushed after the replies, if the client takes those. Returns whether the
+    /// waiting request is woken.
     fn take_mail(&mut self) -> Result<bool, End> {
         if self.outbox.unsent().len() >= self.unsent_max() {
             self.mailbox.check()?;
@@ -206,7 +206,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
         Ok(self.mailbox.take_all(self.outbox.end())?)
     }
 
-    /// Receives more input, and sends what is unsent meanwhile. Tells whether the input has ended.
+    /// Receives more input, and sends what is unsent meanwhile. Returns whether the input has ended.
     async fn receive(&mut self) -> Result<bool, End> {
         let connection = self.connection;
         let answered_some = std::mem::take(&mut self.answered_some);
@@ -218,8 +218,8 @@ impl<P: Protocol> StreamLoop<'_, P> {
             return Ok(true);
         }
         self.lend_buffers()?;
-        // Below its limit of untaken replies the server reads on: a client that sends all of a long
-        // pipeline before it reads the first reply would otherwise wait for ever.
+        // The server reads on while unsent replies are below their limit: a client that sends all
+        // of a long pipeline before it reads the first reply would otherwise wait forever.
         let unsent_max = self.unsent_max();
         loop {
             connection.remain_in(self.phase()?);
@@ -244,7 +244,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
         Ok(received == 0 && self.input_ended()?)
     }
 
-    /// Waits with a request that blocks, until it is woken or its time is over. Tells whether the
+    /// Waits with a blocked request until it is woken or its time is over. Returns whether the
     /// client has gone meanwhile.
     async fn park(&mut self) -> Result<bool, End> {
         let connection = self.connection;
@@ -254,7 +254,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
         loop {
             let unsent = self.outbox.unsent().len();
             connection.remain_in(if unsent > 0 { Phase::Reply } else { Phase::Working });
-            // What the client sends behind the request stays in the socket once it is too much.
+            // What the client sends after the request stays in the socket once it is too much.
             let reads = self.conversation()?.input_len() < self.limits.blocked_input_bytes_max;
             tokio::select! {
                 biased;
@@ -283,7 +283,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
         }
     }
 
-    /// Reads what the socket has. Nothing means that the input has ended.
+    /// Reads what the socket has. 0 bytes mean that the input has ended.
     async fn read(&mut self) -> Result<usize, End> {
         let conversation = self.conversation.as_deref_mut().ok_or(End::Lost)?;
         conversation.borrow_from(&mut self.placement.worker.buffers.borrow_mut());
@@ -298,7 +298,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
         Ok(())
     }
 
-    /// The input has ended. If that was the work of a time limit, the client is told which.
+    /// Handles the end of the input. If a time limit has ended it, the client is told which.
     fn input_ended(&mut self) -> Result<bool, End> {
         let limit_ms = self.limits.request_ms;
         if self.connection.expired() == Some(Phase::Request) {
@@ -324,7 +324,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
         })
     }
 
-    /// Lets other connections have their turn, and the client take replies if there are too many.
+    /// Gives other connections their turn, and lets the client take replies if there are too many.
     async fn give_way(&mut self) -> Result<(), End> {
         while self.outbox.unsent().len() >= self.unsent_max() {
             self.send_when_writable().await?;
@@ -367,7 +367,7 @@ impl<P: Protocol> StreamLoop<'_, P> {
     }
 }
 
-/// Waits until then; without a deadline, for ever.
+/// Waits until the deadline; without one, forever.
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline.into()).await,

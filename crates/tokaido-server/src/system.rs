@@ -1,12 +1,12 @@
-//! What the operating system tells of this process.
+//! What the operating system reports about this process.
 
 use std::fs;
 
-/// The processor time of the process, of itself and of the system for it, in seconds.
+/// The processor time of the process, its own and the system's on its behalf, in seconds.
 pub(crate) fn processor_time() -> (String, String) {
-    // SAFETY: all zeros are a value of this structure of numbers.
+    // SAFETY: all zeros are a valid value of this structure of numbers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a structure of our own, which the call fills.
+    // SAFETY: the pointer is to the local `usage`, which the call fills.
     let failed = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0;
     let show = |time: libc::timeval| {
         if failed { "0".to_owned() } else { format!("{}.{:06}", time.tv_sec, time.tv_usec) }
@@ -14,14 +14,14 @@ pub(crate) fn processor_time() -> (String, String) {
     (show(usage.ru_utime), show(usage.ru_stime))
 }
 
-/// The memory that the process occupies, with what it has mapped of its files; 0 where the system
-/// does not tell.
+/// The resident memory of the process, including what it has mapped of its files; 0 where the
+/// system does not report it.
 pub(crate) fn resident_bytes() -> u64 {
     status_bytes("VmRSS:")
 }
 
-/// The addresses that the process has taken, whether there is memory behind them or not; 0 where the
-/// system does not tell.
+/// The address space of the process, whether or not there is memory behind it; 0 where the system
+/// does not report it.
 pub(crate) fn address_space_bytes() -> u64 {
     status_bytes("VmSize:")
 }

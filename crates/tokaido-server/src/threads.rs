@@ -12,11 +12,11 @@ use crate::server::StartError;
 pub(crate) struct Threads(Vec<JoinHandle<()>>);
 
 impl Threads {
-    /// Starts a thread and waits until it is ready. `prepare` makes, on the thread itself, what
+    /// Starts a thread and waits until it is ready. `prepare` creates, on the thread itself, what
     /// cannot be sent to it.
     ///
     /// # Errors
-    /// That of `prepare`, or if the system gives no thread.
+    /// That of `prepare`, or if the thread cannot be started.
     pub(crate) fn spawn<T>(
         &mut self,
         name: &str,
@@ -26,7 +26,7 @@ impl Threads {
         let (ready, is_ready) = channel();
         let body = move || match prepare() {
             Ok(prepared) => {
-                // Nobody waits only if the starting thread is gone, and then we end soon as well.
+                // Nobody waits only if the starting thread is gone; then this one soon ends, too.
                 let _ = ready.send(Ok(()));
                 run(prepared);
             }
@@ -40,7 +40,7 @@ impl Threads {
         is_ready.recv().unwrap_or_else(|_| Err(failed("it panicked, see the log".to_owned())))
     }
 
-    /// Waits for the end of all threads, the latest first.
+    /// Waits for all threads to end, the latest first.
     pub(crate) fn join_all(&mut self) {
         while let Some(thread) = self.0.pop() {
             let name = thread.thread().name().unwrap_or_default().to_owned();

@@ -1,5 +1,5 @@
-//! Timers that procedures make: each is run by the worker whose virtual machine made it, once its time is over, or
-//! earlier if the server stops or another program takes the place of its own.
+//! Timers that procedures create. Each is run by the worker whose virtual machine created it, once
+//! its time is over, or earlier if the server stops or another program replaces its own.
 
 use std::{
     cell::Cell,
@@ -20,18 +20,18 @@ use crate::{
     worker::Worker,
 };
 
-/// Those of a worker that it stops for: they are to be run, or were run because it stops.
+/// The timers for which a stopping worker waits: those yet to be run, and those run because it stops.
 #[derive(Debug, Default)]
 pub(crate) struct OpenTimers(Cell<usize>);
 
 impl OpenTimers {
-    /// Whether the worker may go, as far as they are concerned.
+    /// Whether the worker may stop, as far as they are concerned.
     pub(crate) fn are_done(&self) -> bool {
         self.0.get() == 0
     }
 }
 
-/// Starts the timers that files make when they are loaded, those of each program that comes.
+/// Starts the timers that files create when they are loaded, for each new program.
 pub(crate) async fn follow(worker: Rc<Worker>) {
     let mut programs = worker.service.shared.program.watch();
     loop {
@@ -43,8 +43,8 @@ pub(crate) async fn follow(worker: Rc<Worker>) {
     }
 }
 
-/// Starts the timers that were made in the program of that generation since this was called the last time, by code
-/// that has run for `principal`.
+/// Starts the timers that were created in the program of that generation since the last call, by
+/// code that has run for `principal`.
 pub(crate) fn start(worker: &Rc<Worker>, generation: u64, principal: &Principal) {
     let timers = worker.reading.borrow_mut().program.take_timers(generation);
     for timer in timers {
@@ -57,8 +57,8 @@ pub(crate) fn start(worker: &Rc<Worker>, generation: u64, principal: &Principal)
     }
 }
 
-/// Waits until the worker has another program than that, or the server is gone. Whoever comes first has the worker take
-/// over a newer one; if it does not load, the worker stays with its own.
+/// Waits until the worker has another program, or the server is gone. The first to notice makes the
+/// worker switch to the newer program; if that does not load, the worker stays with its own.
 pub(crate) async fn until_replaced(
     worker: &Worker,
     programs: &mut watch::Receiver<u64>,
@@ -74,14 +74,14 @@ pub(crate) async fn until_replaced(
 /// A timer, until it is done.
 struct Pending {
     worker: Rc<Worker>,
-    /// The program in which it was made.
+    /// The generation of the program in which it was created.
     generation: u64,
     timer: Timer,
     principal: Principal,
     sockets: RequestSockets,
     /// Where its function waits.
     slot: Option<u64>,
-    /// Whether the worker stops for it.
+    /// Whether a stopping worker waits for it.
     is_open: bool,
 }
 
@@ -102,7 +102,7 @@ impl Pending {
         let (mut programs, mut stopping) =
             (self.worker.service.shared.program.watch(), self.worker.stopping.clone());
         let generation = self.generation;
-        // An error means that the server is gone, which is a stop, too. What is waited for is a lock on the value.
+        // An error means that the server is gone, which is a stop, too. The result locks the value, so it is dropped.
         let stopped = async { drop(stopping.wait_for(|&stop| stop).await) };
         tokio::select! {
             () = stopped => self.worker.reading.borrow_mut().program.retire(),
@@ -127,7 +127,7 @@ impl Pending {
         }
     }
 
-    /// Waits, with a limit once another program has taken the place of its own; tells whether it is to go on.
+    /// Waits, with a limit once another program has replaced its own. Returns whether it is to go on.
     async fn wait(
         &mut self,
         waiting: Waiting,
@@ -158,7 +158,7 @@ impl Pending {
         }
     }
 
-    /// Runs its function until it is done, or waits.
+    /// Runs its function until it is done or waits.
     fn step(&mut self, response: &mut HttpResponse) {
         let slot = self.slot.take();
         let ran = self.worker.reading.borrow_mut().run(|context| {

@@ -1,7 +1,7 @@
 //! What carries the bytes of a connection: TCP or a UNIX socket.
 //!
-//! Everything above it sees an [`Input`] and a [`Transport`], the two halves of one socket. What a
-//! worker only looks at or writes to is behind a shared reference; reading takes the one [`Input`].
+//! Everything above it sees an [`Input`] and a [`Transport`], the two halves of one socket. What
+//! only looks at or writes to the socket needs a shared reference; reading takes the one [`Input`].
 
 use std::{
     cell::{Cell, OnceCell},
@@ -108,8 +108,8 @@ impl Socket {
     }
 }
 
-/// A socket that enters the event loop of its thread when it is waited for, or read from again: a connection for a
-/// single request is mostly over before, which saves the calls of the system that enter it and take it out.
+/// A socket that enters the event loop of its thread only when it is waited for, or read from again. A connection
+/// for a single request is mostly over before that, which saves the system calls to enter and leave the loop.
 struct Stream {
     /// Leaves the loop before the socket is closed, since fields are dropped in order.
     entered: OnceCell<AsyncFd<RawFd>>,
@@ -127,7 +127,7 @@ impl Stream {
         Ok(self.entered.get_or_init(|| entered))
     }
 
-    /// Does what would block in another one's place. If it does, the socket can be waited for from there on.
+    /// Does what might block. If it would have, the socket can be waited for from then on.
     fn try_io<T>(
         &self,
         interest: Interest,
@@ -148,10 +148,10 @@ fn is_would_block(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
 
-/// The way in.
+/// The read half.
 pub(crate) struct Input(Rc<Stream>);
 
-/// The way out, and all else that needs no exclusive access.
+/// The write half, and everything else that needs no exclusive access.
 pub(crate) struct Transport(Rc<Stream>);
 
 impl Transport {
@@ -174,7 +174,7 @@ impl Transport {
         self.0.enter()?.readable().await.map(drop)
     }
 
-    /// What has not been waited for yet takes it that there is room.
+    /// A socket that has not been waited for yet is taken to have room.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         match self.0.entered.get() {
             Some(entered) => entered.writable().await.map(drop),
@@ -206,7 +206,7 @@ impl Transport {
         self.0.try_io(Interest::WRITABLE, |socket| socket.write_vectored(slices))
     }
 
-    /// Ends one direction, or both, whoever is using them.
+    /// Shuts down one direction, or both, whoever is using them.
     pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.socket.shutdown(how)
     }
@@ -232,7 +232,7 @@ impl AsyncRead for Input {
             match receive(&stream.socket, buffer) {
                 Err(error) if is_would_block(&error) => ready.clear_ready(),
                 received => {
-                    // What leaves room has emptied the socket: the next look at it would be in vain.
+                    // A read that leaves room has emptied the socket: the next one would be in vain.
                     if received.as_ref().is_ok_and(|&len| len > 0 && len < room) {
                         ready.clear_ready();
                     }
@@ -244,9 +244,9 @@ impl AsyncRead for Input {
 }
 
 fn receive(socket: &Socket, buffer: &mut ReadBuf<'_>) -> io::Result<usize> {
-    // SAFETY: nothing is taken from these bytes what initialization they have.
+    // SAFETY: none of these bytes is de-initialized.
     let len = socket.receive(unsafe { buffer.unfilled_mut() })?;
-    // SAFETY: the system has filled so many.
+    // SAFETY: the system has just filled this many bytes.
     unsafe { buffer.assume_init(len) };
     buffer.advance(len);
     Ok(len)

@@ -14,7 +14,7 @@ use crate::{
     writer::{Job, WriterContext},
 };
 
-/// What a thread of the pool does for one connection: the request that may take long, no more.
+/// What a pool thread does for one connection: only the request that may take long.
 const POOL_SLICE: Slice = Slice { requests_max: 1, reply_bytes_max: usize::MAX };
 
 /// A conversation that has been away, and what was done for it.
@@ -41,8 +41,8 @@ pub(crate) fn here<P: Protocol>(
     run
 }
 
-/// Answers the next request and those behind it as the writer, on the worker itself, as far as they are
-/// [brief](Context::is_brief). `None` if the writer has to do it.
+/// Answers the next request and those after it as the writer, on the worker itself, as far as they
+/// are [brief](Context::is_brief). `None` if the writer has to do it.
 pub(crate) fn as_writer<P: Protocol>(
     placement: Placement<'_>,
     conversation: &mut Conversation<P>,
@@ -65,7 +65,7 @@ pub(crate) fn as_writer<P: Protocol>(
         let target = Target::Writer(group.writer);
         let context = Context::new(&service.shared, group.program.procedures(), target, false);
         let mut run = conversation.run_in_group(Context { is_brief: true, ..context }, slice);
-        // What a panic has left open; a failure is kept for the group.
+        // Rolls back what a panic has left open; a failure is kept for the group.
         let _ = group.writer.rollback();
         if run.requests > 0 || run.pause != Pause::NeedsWriter {
             group.when_durable.extend(conversation.when_durable());
@@ -79,7 +79,7 @@ pub(crate) fn as_writer<P: Protocol>(
     (run.requests > 0 || run.pause != Pause::NeedsWriter).then_some(run)
 }
 
-/// Has a thread of the pool answer the next request.
+/// Has a pool thread answer the next request.
 pub(crate) async fn in_pool<P: Protocol>(
     placement: Placement<'_>,
     mut conversation: Box<Conversation<P>>,
@@ -104,7 +104,7 @@ fn on_snapshot<'c>(
     Context::new(shared, procedures, target, may_take_long)
 }
 
-/// Has the writer answer the next request and those behind it.
+/// Has the writer answer the next request and those after it.
 pub(crate) async fn on_writer<P: Protocol>(
     placement: Placement<'_>,
     conversation: Box<Conversation<P>>,
@@ -165,7 +165,7 @@ mod tests {
 
     const MANY: Slice = Slice { requests_max: 100, reply_bytes_max: usize::MAX };
 
-    /// What a Redis client gets after a batch whose group ended in `outcome`.
+    /// What a Redis client receives after a batch whose group ended in `outcome`.
     fn replies_of(input: &str, outcome: Result<(), CommitError>) -> (String, Pause) {
         let directory = tempfile::tempdir().expect("a directory");
         let store = tree::open(directory.path(), tree::Options::default()).expect("a store");

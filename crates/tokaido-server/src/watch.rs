@@ -1,7 +1,7 @@
-//! Watches the threads that run requests: each leaves a mark when it begins something, and a mark that
-//! stays the same for too long is a thread that has stalled. One that does not get out of a procedure
-//! at all ends the process: it cannot be stopped from outside, and everything that was answered is
-//! on disk.
+//! Watches the threads that run requests: each changes its mark when it begins something, and a
+//! mark that stays the same for too long belongs to a thread that has stalled. A thread that never
+//! leaves a procedure ends the process: it cannot be stopped from outside, and everything that was
+//! answered is on disk.
 
 use std::{
     collections::HashSet,
@@ -17,21 +17,21 @@ use std::{
 
 use crate::Limits;
 
-/// How often the supervisor looks, as a part of the time after which a thread has stalled; and the
-/// bounds of that.
+/// How often the supervisor looks, as a fraction of the time after which a thread has stalled, and
+/// the bounds of that interval.
 const LOOKS_PER_STALL: u32 = 4;
 const LOOK_INTERVAL_MIN: Duration = Duration::from_millis(10);
 const LOOK_INTERVAL_MAX: Duration = Duration::from_millis(500);
 
-/// A procedure that is stopped by its limit may take twice as long, and one that takes ten times as long
-/// will not be stopped.
+/// A procedure that is stopped by its limit may take twice as long as that, and one that takes ten
+/// times as long will not stop.
 const STALLED_AFTER_LIMITS: u32 = 2;
 const EXIT_AFTER_LIMITS: u32 = 10;
 
 /// Exit status of a process that ends itself.
 const EXIT_FAILED: i32 = 1;
 
-/// What a thread is there for.
+/// What a thread is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// A worker or the writer, behind which others wait.
@@ -40,35 +40,35 @@ pub(crate) enum Role {
     Patient,
 }
 
-/// What a thread is at: the low bits of its mark.
+/// What a thread is doing: the low bits of its mark.
 const IDLE: u64 = 0;
 const AT_JOB: u64 = 1;
 const IN_PROCEDURE: u64 = 2;
 const LOADING: u64 = 3;
 const STATE_MASK: u64 = 3;
 
-/// A thread's mark, which differs each time that it begins something. Only that thread writes to it.
+/// A thread's mark, which changes whenever it begins something. Only that thread writes to it.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct Heartbeat(AtomicU64);
 
 impl Heartbeat {
-    /// A job begins, or the next one.
+    /// Notes that a job begins, or the next one.
     pub(crate) fn begin_job(&self) {
         self.mark(AT_JOB);
     }
 
-    /// There is no job.
+    /// Notes that there is no job.
     pub(crate) fn idle(&self) {
         self.mark(IDLE);
     }
 
-    /// A procedure begins. It ends when the guard is dropped.
+    /// Notes that a procedure begins. It ends when the guard is dropped.
     pub(crate) fn begin_procedure(&self) -> InProcedure<'_> {
         self.begin(IN_PROCEDURE)
     }
 
-    /// The procedures are loaded, which runs their files. It ends when the guard is dropped.
+    /// Notes that procedures are loaded, which runs their files. It ends when the guard is dropped.
     pub(crate) fn begin_loading(&self) -> InProcedure<'_> {
         self.begin(LOADING)
     }
@@ -85,7 +85,7 @@ impl Heartbeat {
     }
 }
 
-/// A procedure runs, or its file.
+/// Lives while a procedure runs, or its file.
 pub(crate) struct InProcedure<'h> {
     heartbeat: &'h Heartbeat,
     before: u64,
@@ -97,16 +97,16 @@ impl Drop for InProcedure<'_> {
     }
 }
 
-/// What a thread is at, and for how long.
+/// What a thread is doing, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Activity {
     pub(crate) thread: String,
     /// Zero while it waits for something to do.
     pub(crate) time: Duration,
-    /// At a procedure or its file, which have a limit.
+    /// Whether it is in a procedure or its file, which have a limit.
     pub(crate) is_in_procedure: bool,
     what: &'static str,
-    /// It should have been done by now.
+    /// Whether it should have been done by now.
     pub(crate) has_stalled: bool,
 }
 
@@ -152,7 +152,7 @@ impl Watch {
         }
     }
 
-    /// Watches the thread that calls, for as long as it keeps what it is given.
+    /// Watches the calling thread, for as long as it keeps the returned mark.
     pub(crate) fn this_thread(&self, role: Role) -> Arc<Heartbeat> {
         let name = thread::current().name().unwrap_or("without a name").to_owned();
         let heartbeat = Arc::<Heartbeat>::default();
@@ -162,14 +162,14 @@ impl Watch {
         heartbeat
     }
 
-    /// What each thread is at now.
+    /// What each thread is doing now.
     pub(crate) fn look(&self) -> Vec<Activity> {
         self.look_at(Instant::now())
     }
 
     fn look_at(&self, now: Instant) -> Vec<Activity> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        // A process that was stopped for a while has not been at anything meanwhile.
+        // A process that was stopped for a while has not been doing anything meanwhile.
         let passed = now.saturating_duration_since(seen.at).min(2 * self.interval());
         seen.at = now;
         seen.threads.retain_mut(|watched| {
@@ -208,13 +208,13 @@ impl Watch {
         (self.stalled_after / LOOKS_PER_STALL).clamp(LOOK_INTERVAL_MIN, LOOK_INTERVAL_MAX)
     }
 
-    /// Whether a thread will not go on. Only a procedure has a limit that says so: a command, or a
-    /// sync, that takes long may wait for a slow disk.
+    /// Whether a thread will not go on. Only a procedure has a limit that shows this: a command or
+    /// a sync that takes long may wait for a slow disk.
     fn is_lost(&self, activity: &Activity) -> bool {
         activity.is_in_procedure && self.exit_after.is_some_and(|limit| activity.time > limit)
     }
 
-    /// Looks from time to time until the sender is gone. Calls `end` for a thread that will not go on.
+    /// Looks periodically until the sender is gone. Calls `end` for a thread that will not go on.
     fn supervise(&self, until: &Receiver<()>, end: impl Fn(&str)) {
         let mut told = HashSet::new();
         while until.recv_timeout(self.interval()) == Err(RecvTimeoutError::Timeout) {
@@ -240,7 +240,7 @@ pub(crate) struct Supervisor {
 
 impl Supervisor {
     /// # Errors
-    /// If the system gives no thread.
+    /// If the thread cannot be started.
     pub(crate) fn start(watch: Arc<Watch>) -> io::Result<Self> {
         let (sender, until) = channel();
         let supervise = move || watch.supervise(&until, end_process);
@@ -258,10 +258,10 @@ impl Drop for Supervisor {
     }
 }
 
-/// Ends the process unless what is given back is dropped within the time.
+/// Ends the process unless the returned sender is dropped within the time.
 ///
 /// # Errors
-/// If the system gives no thread.
+/// If the thread cannot be started.
 pub(crate) fn end_process_after(time: Duration, watch: Arc<Watch>) -> io::Result<Sender<()>> {
     let (sender, until) = channel();
     let wait = move || {
@@ -287,10 +287,10 @@ pub(crate) fn end_process_after(time: Duration, watch: Arc<Watch>) -> io::Result
     Ok(sender)
 }
 
-/// Ends the process at once, and waits for no thread: one of them would not come.
+/// Ends the process at once, and waits for no thread: one of them would never end.
 fn end_process(reason: &str) {
     tracing::error!("ending the process: {reason}");
-    // SAFETY: it does not come back, and runs nothing that another thread could be in the middle of.
+    // SAFETY: it does not return, and runs nothing that another thread could be in the middle of.
     unsafe { libc::_exit(EXIT_FAILED) }
 }
 
@@ -312,7 +312,7 @@ mod tests {
         Watch::new(&limits)
     }
 
-    /// Lets so much time pass, in as many looks as the supervisor would take.
+    /// Lets this much time pass, in as many looks as the supervisor would take.
     fn pass(watch: &Watch, ms: u32) -> Vec<Activity> {
         let mut activities = Vec::new();
         for _ in 0..ms / 10 {

@@ -35,21 +35,21 @@ use crate::{
     writer::WriterHandle,
 };
 
-/// How often a stopping worker looks whether its last connection is gone.
+/// How often a stopping worker checks whether its last connection is gone.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Maximum number of threads in which names are looked up for the handlers of a worker.
+/// Maximum number of threads that look up names for the handlers of a worker.
 const LOOK_UPS_MAX: usize = 16;
 
 /// A connection on its way from the acceptor to a worker.
 pub(crate) struct Accepted {
     pub(crate) socket: Socket,
     pub(crate) peer: SocketAddress,
-    /// The server's end, if its listener has one address alone.
+    /// The server's end, if its listener has only one address.
     pub(crate) local: Option<SocketAddr>,
     /// The protocols that its listener allows, the preferred one first.
     pub(crate) protocols: Arc<[ProtocolName]>,
-    /// Whether there was room for it. If not, it is told so in its own protocol.
+    /// Whether there was room for it. If not, it is refused in its own protocol.
     pub(crate) admitted: bool,
     /// Counts it as open, here and for the limit of connections, until it is dropped.
     pub(crate) permits: Permits,
@@ -87,7 +87,7 @@ pub(crate) struct Worker {
     /// Becomes true when the server stops.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) timers: OpenTimers,
-    /// Connections of HTTP that are idle and ready for the next request.
+    /// HTTP connections that are idle and ready for the next request.
     pub(crate) ready_http: Cell<usize>,
 }
 
@@ -128,9 +128,9 @@ impl Worker {
     }
 }
 
-/// Serves connections until the server stops, and then until those that
-/// are open have been answered, but not longer than the limit. One worker has the functions called that the server
-/// calls again and again. `accepting` is for the worker that is alone: it accepts its connections itself.
+/// Serves connections until the server stops, and then until the open ones have been answered, but
+/// no longer than the limit. One worker also runs the functions that the server calls periodically.
+/// `accepting` is for a worker that is alone: it accepts its connections itself.
 pub(crate) fn run(
     worker: Worker,
     mut incoming: mpsc::UnboundedReceiver<Accepted>,
@@ -162,7 +162,7 @@ pub(crate) fn run(
                     Some(accepted) => take(&worker, &connections, accepted),
                     None => break,
                 },
-                // An error means that the server is gone, which is a stop, too.
+                // An error means that the server is gone, so stop as well.
                 _ = stopping.wait_for(|&stop| stop) => break,
             }
         }
@@ -171,7 +171,7 @@ pub(crate) fn run(
             take(&worker, &connections, accepted);
         }
         connections.stop();
-        // Handlers that have no end of their own look for this.
+        // Handlers that have no end of their own check for this.
         worker.reading.borrow_mut().program.retire();
         let limit = Duration::from_millis(worker.service.config.limits.stop_ms);
         let gone = async {
@@ -188,7 +188,7 @@ pub(crate) fn run(
         Ok(())
     });
     drop(tasks);
-    // A name that is looked up for a handler is not waited for.
+    // Name look-ups for handlers are not waited for.
     runtime.shutdown_background();
     served
 }

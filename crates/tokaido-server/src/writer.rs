@@ -1,10 +1,10 @@
-//! The threads that commit: one for the durable engine, more for one that takes several writers at a
-//! time. They know nothing of protocols: each takes [`Job`]s from the queue that they share, makes
-//! what waited there durable with one flush, and only then lets the jobs answer.
+//! The threads that commit: one for the durable engine, more for one that takes several writers at
+//! a time. They know nothing of protocols: each takes [`Job`]s from the shared queue, makes what
+//! waited there durable with one flush, and only then lets the jobs answer.
 //!
-//! Where there is one writer, its thread takes the store's [`Pen`] for each group. Between two groups a worker
-//! may take it for a group of its own, if nobody waits in the queue: that saves a short write the way to the
-//! thread and back, which takes longer than the write.
+//! Where there is one writer, its thread takes the store's [`Pen`] for each group. Between two
+//! groups a worker may take it for a group of its own, if nobody waits in the queue: that saves a
+//! short write the round trip to the thread, which takes longer than the write.
 //!
 //! Invariant: [`Job::finish`] is called exactly once for every job that was taken, after the flush
 //! that covers it, and with the outcome of that flush.
@@ -31,20 +31,20 @@ use crate::{
 
 /// Work for the writer.
 pub(crate) trait Job: Send {
-    /// Runs transactions, one or many. What it leaves open is rolled back.
+    /// Runs transactions, one or many. One that it leaves open is rolled back.
     fn run(&mut self, context: &mut WriterContext<'_>);
 
-    /// The transactions are durable, or are not. The reply may go out now.
+    /// Called once the transactions are durable, or have failed. The reply may go out now.
     fn finish(self: Box<Self>, outcome: Result<(), CommitError>);
 }
 
-/// What a group finds where it runs.
+/// What the jobs of a group use where they run.
 pub(crate) struct WriterContext<'w> {
     /// The store's writer.
     pub(crate) writer: &'w mut GroupWriter,
     /// The procedures.
     pub(crate) program: &'w mut LocalProgram,
-    /// What the jobs of the group want done once it is durable. If it fails, nothing of it is.
+    /// What the jobs of the group want done once it is durable. If it fails, none of it is done.
     pub(crate) when_durable: Vec<Box<dyn FnOnce()>>,
 }
 
@@ -53,8 +53,8 @@ impl<'w> WriterContext<'w> {
         Self { writer, program, when_durable: Vec::new() }
     }
 
-    /// Makes a group durable that began at `started` and has so many jobs, and does what waits for that. What
-    /// this gives is what the jobs are to be told.
+    /// Makes a group durable that began at `started` and has this many jobs, and then does what
+    /// waits for that. Returns what the jobs are to be told.
     pub(crate) fn end_group(
         &mut self,
         metrics: &Metrics,
@@ -84,12 +84,12 @@ impl AsMut<GroupWriter> for WriterContext<'_> {
     }
 }
 
-/// The right to write. Its thread puts the writer in when it starts, and takes it out when it ends.
+/// The right to write. Its thread puts the writer in at its start, and takes it out at its end.
 #[derive(Clone, Default)]
 pub(crate) struct Pen(Arc<Mutex<Option<GroupWriter>>>);
 
 impl Pen {
-    /// With that writer.
+    /// Puts that writer in.
     pub(crate) fn put(&self, writer: GroupWriter) {
         *self.lock() = Some(writer);
     }
@@ -99,39 +99,39 @@ impl Pen {
     }
 }
 
-/// The way to the writers. They end when the last handle is gone and the queue is empty.
+/// A handle to the writers. They end when the last handle is gone and the queue is empty.
 #[derive(Clone)]
 pub(crate) struct WriterHandle {
     queue: Sender<Ticket>,
     room: Arc<Semaphore>,
     jobs_max: usize,
-    /// Of the only writer.
+    /// The pen of the only writer.
     pen: Pen,
 }
 
 struct Ticket {
     job: Box<dyn Job>,
-    /// Given back when the job is taken out of the queue, by a thread that has the pen: as long as it is
-    /// not, no worker takes that.
+    /// Released when a thread that has the pen takes the job out of the queue; until then, no
+    /// worker takes the pen.
     room: OwnedSemaphorePermit,
 }
 
 impl WriterHandle {
-    /// A queue for so many jobs, and the end that [`run`] takes from. A worker that has one more
-    /// waits with it, and with it the connection that it came from: here back-pressure begins.
+    /// A queue for this many jobs, and the end that [`run`] takes from. A worker with one job more
+    /// waits, and so does the connection that it came from: back-pressure begins here.
     pub(crate) fn new(jobs_max: usize) -> (Self, JobQueue) {
         let (queue, receiver) = channel();
         let (room, pen) = (Arc::new(Semaphore::new(jobs_max)), Pen::default());
         (Self { queue, room, jobs_max, pen }, JobQueue(Arc::new(Mutex::new(receiver))))
     }
 
-    /// The pen of the only writer, for its thread; those of several have pens of their own.
+    /// The pen of the only writer, for its thread; several writers have pens of their own.
     pub(crate) fn pen(&self) -> &Pen {
         &self.pen
     }
 
-    /// Runs a group here, if nobody writes, no job waits, writes are not paused, and the group need not wait for
-    /// the disk.
+    /// Runs a group here, if nobody is writing, no job waits, writes are not paused, and the group
+    /// need not wait for the disk.
     pub(crate) fn try_write<T>(
         &self,
         pause: &Pause,
@@ -140,14 +140,14 @@ impl WriterHandle {
         if self.room.available_permits() < self.jobs_max {
             return None;
         }
-        // After a panic outside of any job only the writer's thread goes on.
+        // After a panic outside of any job, only the writer's thread goes on.
         let mut pen = self.pen.0.try_lock().ok()?;
         let writer = pen.as_mut().filter(|writer| !writer.may_wait() && !pause.holds_writes())?;
         Some(group(writer))
     }
 
-    /// Puts a job into the queue, once there is room. A job that comes when the writer is gone is
-    /// dropped; whoever waits for its answer sees that.
+    /// Puts a job into the queue, once there is room. If the writer is gone, the job is dropped;
+    /// whoever waits for its answer notices that.
     pub(crate) async fn submit(&self, job: Box<dyn Job>) {
         let room = match self.room.clone().try_acquire_owned() {
             Ok(room) => room,
@@ -157,7 +157,7 @@ impl WriterHandle {
                 Err(_) => return,
             },
         };
-        // The receiver ends only in a stop or a panic; then the job's answer channel ends with it.
+        // The receiver goes away only in a stop or a panic; then the job's answer channel goes with it.
         let _ = self.queue.send(Ticket { job, room });
     }
 
@@ -200,12 +200,12 @@ impl<W: FnOnce(&mut WriterContext<'_>) -> T + Send, T: Send> Job for ClosureJob<
 pub(crate) struct JobQueue(Arc<Mutex<Receiver<Ticket>>>);
 
 impl JobQueue {
-    /// Waits for a job. Another writer may wait before this one does.
+    /// Waits for a job. Another waiting writer may come first.
     fn wait(&self, timeout: Duration) -> Result<Ticket, RecvTimeoutError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout)
     }
 
-    /// Takes one more job if one is there. If another writer waits for jobs, there is none.
+    /// Takes one more job if there is one. While another writer waits for jobs, there is none.
     fn take(&self) -> Option<Ticket> {
         let queue = match self.0.try_lock() {
             Ok(queue) => queue,
@@ -216,9 +216,9 @@ impl JobQueue {
     }
 }
 
-/// Serves the queue with the writer that is in `pen` until every handle is gone, and takes it out. While writes
-/// are paused the jobs stay in it, and if the server stops meanwhile they are given up. Among the writers of a
-/// store, the first removes expired records and calls what the server calls by itself.
+/// Serves the queue with the writer in `pen` until every handle is gone, and then takes the writer out. While
+/// writes are paused, jobs stay in the queue; if the server stops meanwhile, they are given up. Among the
+/// writers of a store, the first removes expired records and calls what the server calls by itself.
 pub(crate) fn run(
     queue: &JobQueue,
     pen: &Pen,
@@ -245,7 +245,7 @@ pub(crate) fn run(
     *pen.lock() = None;
 }
 
-/// Lets the world see that the writer is gone, should it panic outside of any job.
+/// Shows others that the writer is gone, should it panic outside of any job.
 struct Watch<'m>(&'m Metrics);
 
 impl Drop for Watch<'_> {
@@ -262,7 +262,7 @@ struct WriterLoop<'w> {
     program: LocalProgram,
     metrics: &'w Metrics,
     pause: &'w Pause,
-    /// The jobs of the group under way. Kept to reuse its memory.
+    /// The jobs of the current group. Kept to reuse its memory.
     group: Group<Box<dyn Job>>,
     /// Maximum number of jobs that one flush covers. Each of them waits for the slowest.
     group_jobs_max: usize,
@@ -319,7 +319,7 @@ impl WriterLoop<'_> {
     /// Runs `first` and whatever waits behind it, flushes once, and answers all of them.
     fn group(&mut self, first: Ticket) {
         let mut pen = self.pen.lock();
-        // Where there are several writers, another one may have begun a pause since.
+        // Where there are several writers, another one may have begun a pause in the meantime.
         while self.pause.holds_writes() {
             drop(pen);
             if self.pause.wait(self.upkeep.interval) {
@@ -342,8 +342,8 @@ impl WriterLoop<'_> {
                 }
             }
             self.group.run(job, &mut context, |job, context| job.run(context));
-            // From the end of the first one on: it waits for the store if that paces writes, and then all those that have come
-            // meanwhile must not wait one after the other.
+            // The time counts from the end of the first job: that one waits for the store if the store paces writes, and the
+            // jobs that have arrived meanwhile must not wait one after the other.
             let filling_since = *filling_since.get_or_insert_with(Instant::now);
             let is_full = self.group.len() >= self.group_jobs_max
                 || filling_since.elapsed() >= self.group_time
@@ -357,16 +357,16 @@ impl WriterLoop<'_> {
     }
 }
 
-/// When the store is tidied, and looked through for expired records and the elements of collections that have gone.
-/// Those are invisible in any case; this frees space.
+/// When to tidy the store, and to look for expired records and for elements of collections that are
+/// gone. Those are invisible in any case; this frees space.
 struct Upkeep {
     due: Instant,
     interval: Duration,
-    /// Another writer does it if not.
+    /// Whether this writer does it, and not another one.
     is_mine: bool,
-    /// Maximum number of records that one transaction removes, so that writes wait only shortly behind it.
+    /// Maximum number of records that one transaction removes, so that writes wait only briefly for it.
     removals_max: usize,
-    /// The last look failed; said once, not every half second.
+    /// Whether the last look failed; said once, not every half second.
     failing: bool,
 }
 
@@ -381,8 +381,8 @@ impl Upkeep {
         self.due.saturating_duration_since(Instant::now())
     }
 
-    /// Removes one batch, and tidies, if it is time. When the batch was full the next one is due at once, but
-    /// the jobs that wait come before it.
+    /// Removes one batch, and tidies, if it is time. After a full batch the next one is due at
+    /// once, but waiting jobs come first.
     fn run_if_due(&mut self, pen: &Pen, pause: &Pause) {
         if Instant::now() < self.due {
             return;
@@ -400,7 +400,7 @@ impl Upkeep {
         if !pause.keeps_expired() {
             self.remove(writer);
         }
-        // Last, since a writer that rests holds nothing of the base from then on.
+        // Last: from then on, a writer that rests holds nothing of the base.
         if let Err(error) = writer.tidy() {
             tracing::warn!(%error, "what was written stays in memory and in the log");
         }

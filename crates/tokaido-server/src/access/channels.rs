@@ -1,9 +1,9 @@
-//! Patterns of channels.
+//! Channel patterns.
 
 use super::{error::RuleError, patterns::PATTERNS_MAX};
 use crate::redis::glob;
 
-/// The channels of a selector.
+/// The channel patterns of a selector.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct ChannelPatterns {
     are_all: bool,
@@ -19,7 +19,7 @@ impl ChannelPatterns {
         self.are_all
     }
 
-    /// Adds a pattern, without the sign before it.
+    /// Adds a pattern, without the `&` before it.
     pub(super) fn add(&mut self, pattern: &[u8]) -> Result<(), RuleError> {
         if self.are_all {
             return Err(RuleError::AllChannels);
@@ -37,7 +37,7 @@ impl ChannelPatterns {
         Ok(())
     }
 
-    /// Whether a channel may be used. A pattern that is subscribed to must be one of these itself.
+    /// Whether a channel may be used. A pattern to subscribe to must itself be one of these.
     pub(super) fn allow(&self, channel: &[u8], is_pattern: bool) -> bool {
         let matches = |pattern: &Vec<u8>| match is_pattern {
             true => pattern == channel,
@@ -46,7 +46,7 @@ impl ChannelPatterns {
         self.are_all || self.patterns.iter().any(matches)
     }
 
-    /// As they are written, with a space between them.
+    /// The patterns as ACL rules, separated by spaces.
     pub(super) fn describe(&self) -> Vec<u8> {
         if self.are_all {
             return b"&*".to_vec();

@@ -1,8 +1,8 @@
-//! What is wrong with a rule of a user, or with a file of users.
+//! Errors in a rule of a user, or in an ACL file.
 
 use std::{io, path::PathBuf};
 
-/// A rule cannot be applied. The messages are those that Redis has.
+/// A rule cannot be applied. The messages are those of Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RuleError {
     #[error("Syntax error")]
@@ -32,30 +32,30 @@ pub(crate) enum RuleError {
     TooMany(usize),
 }
 
-/// A file of users cannot be read or written.
+/// An ACL file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AclFileError {
-    /// The system does not give it.
+    /// The file cannot be read.
     #[error("cannot read the file of users {} (acl_file): {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Lines are wrong.
+    /// Some lines are invalid.
     #[error("{}", lines.join(" "))]
     Lines {
-        /// What is wrong, with the file's name and the line.
+        /// What is wrong, with the file's name and the line number.
         lines: Vec<String>,
     },
-    /// The system does not take it.
+    /// The file cannot be written.
     #[error("cannot write the file of users {} (acl_file): {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }

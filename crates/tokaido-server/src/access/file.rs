@@ -1,14 +1,14 @@
-//! The file of users, in Redis' format: a line for each, which begins with `user` and its name.
+//! The ACL file, in Redis' format: one line for each user, which begins with `user` and the name.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use super::{error::AclFileError, user::Rules};
 use crate::file_replacement;
 
-/// The users of a file, by their names.
+/// The users of a file, by name.
 pub(super) type Read = BTreeMap<String, Rules>;
 
-/// Reads a file of users.
+/// Reads an ACL file.
 pub(super) fn read(path: &Path) -> Result<Read, AclFileError> {
     let text =
         fs::read(path).map_err(|source| AclFileError::Read { path: path.to_owned(), source })?;
@@ -63,10 +63,10 @@ fn parse_line(line: &[u8]) -> Result<(String, Rules), String> {
     Ok((name.to_owned(), rules))
 }
 
-/// Puts the words of a selector together, which stand between parentheses.
+/// Joins the words of each selector, which is written between parentheses.
 ///
 /// # Errors
-/// The word that begins one without an end.
+/// The word that opens a selector which is never closed.
 pub(crate) fn merge<'w>(words: &[&'w [u8]]) -> Result<Vec<Vec<u8>>, &'w [u8]> {
     let (mut merged, mut open): (Vec<Vec<u8>>, Option<&'w [u8]>) = (Vec::new(), None);
     for &word in words {
@@ -87,11 +87,11 @@ pub(crate) fn merge<'w>(words: &[&'w [u8]]) -> Result<Vec<Vec<u8>>, &'w [u8]> {
     open.map_or(Ok(merged), Err)
 }
 
-/// Writes a file of users. It takes the place of the old one at once, and is on disk then.
+/// Writes an ACL file. It replaces the old one atomically, and is on disk on return.
 pub(super) fn write(path: &Path, lines: &[Vec<u8>]) -> Result<(), AclFileError> {
     let mut contents = lines.join(&b'\n');
     contents.push(b'\n');
-    // It holds hashes of passwords, and nobody else may read it unless somebody has allowed that.
+    // It holds password hashes, so nobody else may read it unless somebody has allowed that.
     file_replacement::replace(path, &contents)
         .map_err(|source| AclFileError::Write { path: path.to_owned(), source })
 }

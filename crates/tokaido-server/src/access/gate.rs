@@ -1,9 +1,9 @@
-//! The one gate of all protocols.
+//! The one gate that all protocols pass.
 //!
-//! A session, or a request of HTTP, has a [`Principal`]. Each protocol says what a request needs, as
-//! a [`Permission`], and asks [`allow`] before anything of it is done. The rules of users are written in
-//! the commands of Redis, so what another protocol asks for is held against the commands that do the
-//! like: [`docs/users.md`](../../../../docs/users.md) has the list.
+//! A session, or an HTTP request, has a [`Principal`]. Each protocol says what a request needs, as
+//! a [`Permission`], and asks [`allow`] before any of the request is done. The rules of users name
+//! Redis commands, so a request of another protocol is checked against the commands that do the
+//! same: [`docs/users.md`](../../../../docs/users.md) has the list.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,17 +16,17 @@ use super::{
 };
 use crate::redis::{Command, Uses, find_by_name};
 
-/// Who asks.
+/// Who makes a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Principal {
-    /// Unknown: a password is needed and was not given.
+    /// Not authenticated, although a password is needed.
     Anonymous,
-    /// Whoever has authenticated as this user, or anyone if it needs no password.
+    /// A client that has authenticated as this user, or any client if the user needs no password.
     User(Arc<User>),
 }
 
 impl Principal {
-    /// Whether nobody is known to ask: also when the user is no more.
+    /// Whether the client is not authenticated, or its user has been deleted.
     pub(crate) fn is_anonymous(&self) -> bool {
         match self {
             Self::Anonymous => true,
@@ -34,7 +34,7 @@ impl Principal {
         }
     }
 
-    /// Whether no rule forbids anything.
+    /// Whether no rule restricts the user.
     pub(crate) fn is_unrestricted(&self) -> bool {
         matches!(self, Self::User(user) if user.may_do_all())
     }
@@ -51,12 +51,12 @@ impl Principal {
 /// What a request needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Permission<'a> {
-    /// Nothing: whoever reaches the server may ask for it.
+    /// Nothing: anyone who reaches the server may make the request.
     None,
-    /// To be authenticated, and no more: it concerns the client's own session, or what every client
-    /// may know.
+    /// To be authenticated, and no more: the request concerns the client's own session, or what
+    /// every client may know.
     Session,
-    /// To run a command of Redis, with its keys and channels.
+    /// To run a Redis command, with its keys and channels.
     Command(&'static Command, Request<'a>),
     /// To read records.
     Read(Keys<'a>),
@@ -64,8 +64,8 @@ pub(crate) enum Permission<'a> {
     Write(Keys<'a>),
     /// To delete all records of a database.
     Clear,
-    /// To call the procedure of that name, which may do with all databases what it was written for. The
-    /// commands that it runs pass the gate on their own, as its caller's.
+    /// To call the procedure of that name, which may do with all databases what it was written to
+    /// do. Each command that it runs passes the gate separately, as its caller's.
     Call(&'a [u8]),
     /// To look at the server itself.
     Inspect,
@@ -82,11 +82,11 @@ pub(crate) enum Keys<'a> {
     One(&'a [u8]),
     /// These.
     These(&'a [&'a [u8]]),
-    /// No key is named: any record may be met.
+    /// No key is named: the request may involve any record.
     All,
 }
 
-/// A request is not allowed. Each protocol has its own words for it.
+/// A request is not allowed. Each protocol has its own message for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Denied {
     /// The client must authenticate first.
@@ -102,7 +102,7 @@ pub(crate) struct Forbidden {
     pub(crate) what: What,
 }
 
-/// What of a request is not allowed.
+/// The part of a request that is not allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     /// The command, by its name.
@@ -112,7 +112,7 @@ pub(crate) enum What {
 }
 
 impl Forbidden {
-    /// In the words that Redis has for clients, which repeat no argument.
+    /// Redis' message for clients, which repeats no argument.
     pub(crate) fn message(&self) -> String {
         match &self.what {
             What::Command(_) => self.details(),
@@ -121,7 +121,7 @@ impl Forbidden {
         }
     }
 
-    /// In the words that Redis has for operators.
+    /// Redis' message for operators.
     pub(crate) fn details(&self) -> String {
         let (user, text) = (&self.user, String::from_utf8_lossy);
         match &self.what {
@@ -139,7 +139,7 @@ impl Forbidden {
 }
 
 impl Denied {
-    /// What a client is told whose protocol has no words of its own for it.
+    /// The message for clients whose protocol has none of its own.
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Unauthenticated => "unauthenticated".to_owned(),
@@ -148,7 +148,7 @@ impl Denied {
     }
 }
 
-/// The commands that stand for what other protocols do.
+/// The Redis commands that stand for operations of other protocols.
 struct Like {
     read: [&'static Command; 1],
     read_all: [&'static Command; 2],
@@ -161,7 +161,7 @@ struct Like {
 }
 
 static LIKE: LazyLock<Like> = LazyLock::new(|| {
-    // A test looks for each of them.
+    // A test looks up each of them.
     let command = |name| find_by_name(name).expect("the table has it");
     let [get, set, del, scan] = ["get", "set", "del", "scan"].map(command);
     Like {
@@ -176,7 +176,7 @@ static LIKE: LazyLock<Like> = LazyLock::new(|| {
     }
 });
 
-/// Decides whether a principal may do what needs this permission.
+/// Decides whether a principal has this permission.
 pub(crate) fn allow(principal: &Principal, permission: Permission<'_>) -> Result<(), Denied> {
     if let Permission::None = permission {
         return Ok(());
@@ -195,7 +195,7 @@ pub(crate) fn allow(principal: &Principal, permission: Permission<'_>) -> Result
             };
             decided.map_err(|forbidden| Denied::Forbidden(Box::new(forbidden)))
         }
-        // What needs nothing in Redis' protocol needs nothing here.
+        // What needs no authentication in Redis' protocol needs none here.
         _ => match permission {
             Permission::Command(command, _) if command.is_open() => Ok(()),
             _ => Err(Denied::Unauthenticated),
@@ -203,7 +203,7 @@ pub(crate) fn allow(principal: &Principal, permission: Permission<'_>) -> Result
     }
 }
 
-/// What one selector says of something that is no command of Redis.
+/// Checks one selector for something that is not a Redis command.
 fn decide(selector: &Selector, permission: Permission<'_>) -> Result<(), Refusal> {
     let like = &*LIKE;
     let on_keys = |commands: &[&'static Command], all, keys: Keys<'_>, rights| match keys {
@@ -235,7 +235,7 @@ fn on_every_key(
     Err(Refusal { what: super::What::Key(b"*".to_vec()), place: 0 })
 }
 
-/// Whether the command may be run on any key that it reads, whatever its arguments name.
+/// Whether the principal may run the command on any key that it reads, whatever its arguments name.
 pub(crate) fn reads_every_key(
     principal: &Principal,
     command: &'static Command,
@@ -279,7 +279,7 @@ mod tests {
         Permission::Administer,
     ];
 
-    /// Which of them a user has, a letter each.
+    /// Which of these permissions a principal has, one letter each.
     fn allowed(principal: &Principal) -> String {
         let is_allowed = |permission| allow(principal, permission).is_ok();
         let letter = |permission| if is_allowed(permission) { 'y' } else { '.' };
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(allowed(&user("+procedure|S.one +PROCEDURE|s.one")), "y........y..");
         assert_eq!(allowed(&user("+@procedure +info")), "y........yy.");
         assert_eq!(allowed(&user("+config|set")), "y..........y");
-        // Each selector speaks for itself.
+        // Each selector is checked on its own.
         assert_eq!(allowed(&user("+get (~a*)")), "yy..........");
         assert_eq!(allowed(&user("off (+get ~a*)")), "yyy.........");
     }

@@ -1,4 +1,4 @@
-//! What was denied, for ACL LOG.
+//! Denied requests, for ACL LOG.
 
 use std::{
     collections::VecDeque,
@@ -11,7 +11,7 @@ use crate::shared::wall_clock_us;
 /// Maximum number of entries.
 pub(crate) const ENTRIES_MAX: usize = 128;
 
-/// Like events within this time are one entry.
+/// Similar events within this time share one entry.
 const GROUPED_MS: u64 = 60_000;
 
 /// Where a request was denied.
@@ -53,7 +53,7 @@ impl Reason {
     }
 }
 
-/// Something that was denied, as often as it was.
+/// A kind of denied request, with a count.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: u64,
@@ -71,11 +71,11 @@ pub(crate) struct Entry {
 #[derive(Default)]
 struct Entries {
     next_id: u64,
-    /// The one that was met last is the first.
+    /// The entry that was updated last comes first.
     entries: VecDeque<Entry>,
 }
 
-/// What was denied, the last first.
+/// Denied requests, the most recent first.
 #[derive(Default)]
 pub(super) struct Log(Mutex<Entries>);
 

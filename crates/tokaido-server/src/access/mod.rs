@@ -1,4 +1,4 @@
-//! Who asks, and what they may do: users with their rules, and the one gate of all protocols.
+//! Users, their rules, and the one gate that the requests of all protocols pass.
 
 mod channels;
 mod error;

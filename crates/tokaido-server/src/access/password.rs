@@ -1,10 +1,10 @@
-//! Passwords, of which only the SHA-256 is kept, as in Redis' files.
+//! Passwords, stored only as SHA-256 hashes, as in Redis' files.
 
 use std::hint::black_box;
 
 use sha2::{Digest as _, Sha256};
 
-/// What is kept of a password.
+/// The hash of a password.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hash([u8; 32]);
 
@@ -13,7 +13,7 @@ impl Hash {
         Self(Sha256::digest(password).into())
     }
 
-    /// From 64 digits; they are small letters, as Redis has them.
+    /// Parses 64 hexadecimal digits, which are lower case, as in Redis.
     pub(super) fn parse(digits: &[u8]) -> Option<Self> {
         let digit = |byte: u8| match byte {
             b'0'..=b'9' => Some(byte - b'0'),
@@ -31,12 +31,12 @@ impl Hash {
         Some(Self(bytes))
     }
 
-    /// In 64 digits.
+    /// The hash in 64 hexadecimal digits.
     pub(super) fn digits(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Looks at every byte, whatever the first ones are, so that the time tells nothing.
+    /// Compares every byte, whatever the first ones are, so that timing reveals nothing.
     pub(super) fn equals(self, other: Self) -> bool {
         let differ = self.0.iter().zip(other.0).fold(0, |all, (a, b)| all | black_box(a ^ b));
         black_box(differ) == 0
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn a_hash_is_that_of_redis_and_comes_back_from_its_digits() {
-        // What `ACL SETUSER x >x` of Redis shows.
+        // The hash that Redis shows after `ACL SETUSER x >x`.
         let digits = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
         let hash = Hash::of(b"x");
         assert_eq!(hash.digits(), digits);

@@ -1,9 +1,9 @@
-//! Patterns of keys, and what may be done to the keys that match them.
+//! Key patterns, and what may be done to the keys that match them.
 
 use super::error::RuleError;
 use crate::redis::glob;
 
-/// What is done to a key, or may be. Neither: it is looked at whether it is there.
+/// What is done, or may be done, to a key. If neither is set, only its existence is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rights {
     pub(crate) reads: bool,
@@ -16,7 +16,7 @@ impl Rights {
     pub(crate) const WRITE: Self = Self { reads: false, writes: true };
     pub(crate) const BOTH: Self = Self { reads: true, writes: true };
 
-    /// Whether these are at least the others.
+    /// Whether these rights include the others.
     fn cover(self, other: Self) -> bool {
         self.reads >= other.reads && self.writes >= other.writes
     }
@@ -28,14 +28,14 @@ struct Pattern {
     text: Vec<u8>,
 }
 
-/// The keys of a selector.
+/// The key patterns of a selector.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct KeyPatterns {
     are_all: bool,
     patterns: Vec<Pattern>,
 }
 
-/// Maximum number of patterns of one selector, and of commands that are allowed by their first argument.
+/// Maximum number of patterns of a selector, and of first arguments with which it allows a command.
 pub(super) const PATTERNS_MAX: usize = 10_000;
 
 impl KeyPatterns {
@@ -47,7 +47,7 @@ impl KeyPatterns {
         self.are_all
     }
 
-    /// Adds a pattern as it is written: `~text`, or `%R~text`.
+    /// Adds a pattern, written as `~text` or `%R~text`.
     pub(super) fn add(&mut self, rule: &[u8]) -> Result<(), RuleError> {
         if self.are_all {
             return Err(RuleError::AllKeys);
@@ -79,13 +79,13 @@ impl KeyPatterns {
         self.are_all || self.patterns.iter().any(matches)
     }
 
-    /// Whether any key may be used so.
+    /// Whether every key may be used with these rights.
     pub(super) fn match_every_key(&self, rights: Rights) -> bool {
         let matches = |pattern: &Pattern| pattern.rights.cover(rights) && pattern.text == b"*";
         self.are_all || self.patterns.iter().any(matches)
     }
 
-    /// As they are written, with a space between them.
+    /// The patterns as ACL rules, separated by spaces.
     pub(super) fn describe(&self) -> Vec<u8> {
         if self.are_all {
             return b"~*".to_vec();

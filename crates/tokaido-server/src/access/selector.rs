@@ -12,7 +12,7 @@ use super::{
 };
 use crate::redis::{COMMANDS, Command, Uses, command_number, find_by_name};
 
-/// What a user may do. One has several; each speaks for itself, and one that allows a request is enough.
+/// What a user may do. A user can have several selectors; one that allows a request is enough.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Selector {
     commands: Commands,
@@ -23,14 +23,14 @@ pub(super) struct Selector {
 /// The commands of a selector.
 #[derive(Clone, PartialEq, Eq)]
 struct Commands {
-    /// Whether nothing was taken away since all were allowed.
+    /// Whether nothing has been taken away since all commands were allowed.
     are_all: bool,
-    /// What holds for commands that no rule names.
+    /// Whether commands that no rule names are allowed.
     base: bool,
     allowed: Vec<bool>,
-    /// First arguments with which a command is allowed that is not allowed otherwise.
+    /// First arguments with which an otherwise forbidden command is allowed.
     first_arguments: BTreeMap<usize, Vec<Vec<u8>>>,
-    /// What was said since the base, with its sign: `+get`, `-@read`.
+    /// The rules since the base, each with its sign: `+get`, `-@read`.
     rules: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl Default for Commands {
 }
 
 impl Commands {
-    /// All of them, or none.
+    /// All commands, or none.
     fn all(are_allowed: bool) -> Self {
         Self {
             are_all: are_allowed,
@@ -65,7 +65,7 @@ impl Commands {
         self.are_all &= is_allowed;
     }
 
-    /// Notes a rule, in the place of those that it makes needless.
+    /// Notes a rule, in place of those that it makes redundant.
     fn note(&mut self, sign: char, name: &str) {
         self.rules.retain(|rule| {
             let rest = rule[1..].strip_prefix(name);
@@ -156,20 +156,20 @@ impl Commands {
     }
 }
 
-/// Whether the first argument of a command is another one in other case: names of procedures, functions and
+/// Whether the first argument of a command is case-sensitive, as names of procedures, functions and
 /// databases are.
 fn tells_case_apart(command: &Command) -> bool {
     matches!(command.name, "procedure" | "fcall" | "fcall_ro" | "select" | "swapdb")
 }
 
-/// Why a selector does not allow a request; with the place of the argument, for errors to be compared by.
+/// Why a selector does not allow a request, with the argument's place for ranking refusals.
 pub(super) struct Refusal {
     pub(super) what: What,
     pub(super) place: usize,
 }
 
 impl Refusal {
-    /// Of several refusals the one that says the most is told.
+    /// Ranks a refusal: of several, the most informative one is reported.
     pub(super) fn rank(&self) -> (u8, usize) {
         let kind = match self.what {
             What::Command(_) => 0,
@@ -189,7 +189,7 @@ impl Selector {
         selector
     }
 
-    /// From its rules, as they stand between parentheses.
+    /// Parses the rules of a selector, as they stand between its parentheses.
     pub(super) fn parse(rules: &[u8]) -> Result<Self, RuleError> {
         let mut selector = Self::default();
         for rule in rules.split(|&byte| byte == b' ').filter(|rule| !rule.is_empty()) {
@@ -229,14 +229,14 @@ impl Selector {
         self.commands.are_all && self.keys.are_all() && self.channels.are_all()
     }
 
-    /// Whether a request may be made of this command.
+    /// Whether a request with this command is allowed.
     pub(super) fn check(
         &self,
         command: &'static Command,
         request: Request<'_>,
         uses: &mut Option<Uses>,
     ) -> Result<(), Refusal> {
-        // The arguments of a subcommand begin behind its name.
+        // The arguments of a subcommand begin after its name.
         if !self.commands.allow(command, request.get(1)) {
             return Err(Refusal { what: What::Command(command.name), place: 0 });
         }
@@ -261,7 +261,7 @@ impl Selector {
         Ok(())
     }
 
-    /// Whether the command may be run on any key, so used.
+    /// Whether the command may be run on every key, with these rights.
     pub(super) fn allows_on_every_key(
         &self,
         command: &'static Command,
@@ -271,7 +271,7 @@ impl Selector {
         self.check(command, request, &mut None).is_ok() && self.keys.match_every_key(rights)
     }
 
-    /// Whether all of these commands may be run, on these keys.
+    /// Whether all of these commands may be run on these keys.
     pub(super) fn check_all(
         &self,
         commands: &[&'static Command],
@@ -310,7 +310,7 @@ impl Selector {
         self.channels.describe()
     }
 
-    /// As it stands in a file.
+    /// The selector as it is written in an ACL file.
     pub(super) fn describe(&self) -> Vec<u8> {
         let reset: &[u8] = if self.channels.are_all() { b"" } else { b"resetchannels" };
         let (keys, channels) = (self.describe_keys(), self.describe_channels());

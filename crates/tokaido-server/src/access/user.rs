@@ -19,11 +19,11 @@ use super::{
 };
 use crate::redis::Command;
 
-/// A user. Connections that have authenticated as one hold it, and so see at once what changes.
+/// A user. Connections that have authenticated as this user hold it, and so see changes at once.
 pub(crate) struct User {
     name: String,
     rules: RwLock<Arc<Rules>>,
-    /// What the rules come to: the one look that a request of a user without restrictions costs.
+    /// What the rules amount to: the only thing that a request of an unrestricted user looks at.
     power: AtomicU8,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct User {
 const RULED: u8 = 0;
 /// Everything is allowed.
 const ALL: u8 = 1;
-/// The user is no more.
+/// The user has been deleted.
 const DELETED: u8 = 2;
 
 impl fmt::Debug for User {
@@ -66,7 +66,7 @@ impl User {
         self.power.store(power, Ordering::Release);
     }
 
-    /// Takes all rights from those who are connected as this user.
+    /// Takes all rights from the clients that are connected as this user.
     pub(super) fn delete(&self) {
         let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         *rules = Arc::default();
@@ -85,7 +85,7 @@ impl User {
         Forbidden { user: self.name.clone(), what: refusal.what }
     }
 
-    /// Asks each selector. None that allows it: what the one says that came the furthest.
+    /// Asks each selector. If none allows it, the error is from the one that got furthest.
     pub(super) fn ask(
         &self,
         ask: impl FnMut(&Selector) -> Result<(), Refusal>,
@@ -94,20 +94,20 @@ impl User {
     }
 }
 
-/// What a user is made of.
+/// The rules of a user: its state, passwords and selectors.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Rules {
     is_on: bool,
     needs_no_password: bool,
-    /// What was said about the checking of payloads, of which all are checked here.
+    /// Whether payloads are to be checked, if a rule said so. All payloads are checked here.
     sanitizes: Option<bool>,
     passwords: Vec<Hash>,
-    /// The first is the user's own; it is always there.
+    /// The first is the user's own; it always exists.
     selectors: Vec<Selector>,
 }
 
 impl Default for Rules {
-    /// Those of a new user: off, and nothing is allowed.
+    /// The rules of a new user: off, and nothing is allowed.
     fn default() -> Self {
         Self {
             is_on: false,
@@ -120,7 +120,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Those of the default user: everything, with this password or with none.
+    /// The rules of the default user: everything, with this password or with none.
     pub(super) fn of_all(password: Option<&str>) -> Self {
         Self {
             is_on: true,
@@ -131,11 +131,11 @@ impl Rules {
         }
     }
 
-    /// Applies a rule of Redis, such as `on`, `>password`, `+get` or `(~cache:* +get)`.
+    /// Applies a Redis rule, such as `on`, `>password`, `+get` or `(~cache:* +get)`.
     pub(crate) fn apply(&mut self, rule: &[u8]) -> Result<(), RuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         match rule {
-            // Redis passes over it, too.
+            // Redis ignores it, too.
             [] => {}
             _ if is("on") => self.is_on = true,
             _ if is("off") => self.is_on = false,
@@ -187,7 +187,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether anybody is this user who says so.
+    /// Whether anyone can act as this user without a password.
     pub(super) fn are_open(&self) -> bool {
         self.is_on && self.needs_no_password
     }
@@ -196,8 +196,8 @@ impl Rules {
         self.needs_no_password
     }
 
-    /// Whether whoever has the password with this hash is this user. It takes as long for a wrong
-    /// password as for the right one.
+    /// Whether a client that gives a password with this hash is let in as this user. It takes as
+    /// long for a wrong password as for the right one.
     pub(super) fn admit(&self, given: Hash) -> bool {
         let equal = self.passwords.iter().fold(false, |equal, hash| hash.equals(given) | equal);
         self.is_on && (self.needs_no_password || equal)
@@ -223,7 +223,7 @@ impl Rules {
         self.selectors.iter().any(|selector| selector.allows_channel(channel, is_pattern))
     }
 
-    /// Whether the command may be run on any key, so used.
+    /// Whether the command may be run on every key, with these rights.
     pub(super) fn allow_on_every_key(
         &self,
         command: &'static Command,
@@ -233,7 +233,7 @@ impl Rules {
         self.selectors.iter().any(|s| s.allows_on_every_key(command, request, rights))
     }
 
-    /// The words that ACL GETUSER has for how the user is.
+    /// The user's flags, as ACL GETUSER shows them.
     pub(crate) fn flags(&self) -> impl Iterator<Item = &'static str> {
         let state = Some(if self.is_on { "on" } else { "off" });
         let open = self.needs_no_password.then_some("nopass");
@@ -244,7 +244,7 @@ impl Rules {
         [state, open, sanitizes].into_iter().flatten()
     }
 
-    /// The hashes of the passwords, in digits.
+    /// The hashes of the passwords, in hexadecimal digits.
     pub(crate) fn passwords(&self) -> impl ExactSizeIterator<Item = String> {
         self.passwords.iter().map(|hash| hash.digits())
     }
@@ -257,7 +257,7 @@ impl Rules {
         })
     }
 
-    /// The line of a file, from which the same rules come again.
+    /// The user's line in an ACL file, from which the same rules can be read again.
     pub(crate) fn describe(&self, name: &str) -> Vec<u8> {
         let mut words = vec![b"user".to_vec(), name.as_bytes().to_vec()];
         words.extend(self.flags().map(|flag| flag.as_bytes().to_vec()));
@@ -270,7 +270,7 @@ impl Rules {
     }
 }
 
-/// Whether there is a space, or a NUL, which neither a name nor a pattern may have.
+/// Whether there is white space or a NUL, which neither a name nor a pattern may contain.
 pub(crate) fn has_blank(text: &[u8]) -> bool {
     text.iter().any(|&byte| byte == 0 || byte.is_ascii_whitespace() || byte == 0x0b)
 }

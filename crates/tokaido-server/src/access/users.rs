@@ -1,4 +1,4 @@
-//! All users, and how clients become one of them.
+//! All users, and how clients authenticate as one of them.
 
 use std::{
     collections::BTreeMap,
@@ -16,14 +16,14 @@ use super::{
     user::{Rules, User},
 };
 
-/// The user that clients are who have not said who they are.
+/// The user of clients that have not authenticated.
 pub(crate) const DEFAULT: &str = "default";
 
 /// All users of a server.
 pub struct Users {
     default: Arc<User>,
     by_name: RwLock<BTreeMap<String, Arc<User>>>,
-    /// Held by whoever changes users, so that no change is lost.
+    /// Held while users are changed, so that no change is lost.
     changing: Mutex<()>,
     file: Option<PathBuf>,
     log: Log,
@@ -41,19 +41,19 @@ impl Default for Users {
     }
 }
 
-/// There is no file of users to read or to write.
+/// The ACL file was not read or written.
 pub(crate) enum Unloaded {
     NoFile,
     File(AclFileError),
 }
 
 impl Users {
-    /// Who does what the server does by itself, on behalf of the operator.
+    /// The principal of what the server does by itself, on behalf of the operator.
     pub(crate) fn server() -> Principal {
         Principal::User(Arc::new(User::new("tokaido", Rules::of_all(None))))
     }
 
-    /// The default user alone, who may do everything with this password, or without one.
+    /// Only the default user, who may do everything with this password, or without one.
     #[must_use]
     pub fn with_password(password: Option<&str>) -> Self {
         let default = Arc::new(User::new(DEFAULT, Rules::of_all(password)));
@@ -66,10 +66,10 @@ impl Users {
         }
     }
 
-    /// The users of a file; if that has no line for it, the default user with this password.
+    /// The users of a file. If it has no line for the default user, that one gets this password.
     ///
     /// # Errors
-    /// If the file cannot be read, or is wrong.
+    /// If the file cannot be read, or is invalid.
     pub fn open(password: Option<&str>, file: Option<&Path>) -> Result<Self, AclFileError> {
         let mut users = Self::with_password(password);
         if let Some(path) = file {
@@ -88,7 +88,7 @@ impl Users {
         Ok(users)
     }
 
-    /// Where they are kept, if they are.
+    /// The ACL file, if there is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
@@ -98,17 +98,17 @@ impl Users {
         !self.default.rules().are_open()
     }
 
-    /// Whether there is anybody to authenticate as.
+    /// Whether there is any user to authenticate as.
     pub(crate) fn know_passwords(&self) -> bool {
         self.need_authentication() || self.read().len() > 1
     }
 
-    /// Whether the default user is without a password, so that to give one alone is a mistake.
+    /// Whether the default user has no password, so that giving only a password is a mistake.
     pub(crate) fn default_needs_no_password(&self) -> bool {
         self.default.rules().need_no_password()
     }
 
-    /// Who a client is before it has said anything.
+    /// The principal of a client that has not sent anything yet.
     pub(crate) fn newcomer(&self) -> Principal {
         match self.need_authentication() {
             true => Principal::Anonymous,
@@ -116,16 +116,16 @@ impl Users {
         }
     }
 
-    /// Who a client is that gives this name and this password; `None` if they are wrong.
+    /// The principal for this name and password; `None` if they are wrong.
     pub(crate) fn authenticate(&self, name: &[u8], password: &[u8]) -> Option<Principal> {
-        // A name that nobody has takes as long.
+        // Hashed first, so that a name that does not exist takes as long.
         let given = Hash::of(password);
         let user = std::str::from_utf8(name).ok().and_then(|name| self.find(name))?;
         user.rules().admit(given).then_some(Principal::User(user))
     }
 
-    /// As [`authenticate`](Self::authenticate), for protocols that carried any name before there were users:
-    /// as long as there is but the default user, any name is meant for it.
+    /// As [`authenticate`](Self::authenticate), for protocols that carried any name before there
+    /// were users: as long as there is only the default user, any name stands for it.
     pub(crate) fn authenticate_any(&self, name: &[u8], password: &[u8]) -> Option<Principal> {
         let is_alone = self.read().len() == 1;
         self.authenticate(if is_alone { DEFAULT.as_bytes() } else { name }, password)
@@ -136,12 +136,12 @@ impl Users {
         self.read().get(name).cloned()
     }
 
-    /// All of them, by their names.
+    /// All users, ordered by name.
     pub(crate) fn list(&self) -> Vec<Arc<User>> {
         self.read().values().cloned().collect()
     }
 
-    /// Changes a user, or makes one. Gives the rules from before, and those from now on.
+    /// Changes a user, or creates one. Returns the old rules and the new ones.
     pub(crate) fn change<E>(
         &self,
         name: &str,
@@ -161,14 +161,14 @@ impl Users {
         Ok((old, user.rules()))
     }
 
-    /// Deletes a user. Tells whether there was one.
+    /// Deletes a user. Returns whether it existed.
     pub(crate) fn delete(&self, name: &str) -> bool {
         let _changing = self.lock();
         let user = if name == DEFAULT { None } else { self.write().remove(name) };
         user.inspect(|user| user.delete()).is_some()
     }
 
-    /// Writes the file.
+    /// Writes the ACL file.
     pub(crate) fn save(&self) -> Result<(), Unloaded> {
         let path = self.file().ok_or(Unloaded::NoFile)?;
         let _changing = self.lock();
@@ -177,8 +177,8 @@ impl Users {
         file::write(path, &lines).map_err(Unloaded::File)
     }
 
-    /// Reads the file again, and takes its users in the place of all that there are; the default user, if
-    /// the file does not name it, stays as it is. Gives the names of those that are not what they were.
+    /// Reads the ACL file again, and replaces all users by those in it. The default user stays as
+    /// it is if the file does not name it. Returns the names of the users that have changed.
     pub(crate) fn load(&self) -> Result<Vec<String>, Unloaded> {
         let path = self.file().ok_or(Unloaded::NoFile)?;
         let _changing = self.lock();
@@ -207,12 +207,12 @@ impl Users {
         Ok(changed)
     }
 
-    /// Notes for ACL LOG that a request was denied.
+    /// Notes a denied request for ACL LOG.
     pub(crate) fn note_denied(&self, forbidden: &Forbidden, place: Where, client: String) {
         self.log.note_denied(&forbidden.what, &forbidden.user, place, client);
     }
 
-    /// Notes for ACL LOG that somebody did not authenticate, with the command in the client's words.
+    /// Notes a failed authentication for ACL LOG, with the command in the client's words.
     pub(crate) fn note_wrong_password(&self, user: &[u8], command: &[u8], client: String) {
         let user = String::from_utf8_lossy(user);
         self.log.note(Reason::Authentication, Where::TopLevel, command, &user, client);

@@ -7,7 +7,7 @@ use tokaido_store::{NewRecord, Store, transact, tree};
 
 use super::*;
 
-/// A store with a record, and a directory for backups.
+/// A store with one record, and a backup directory.
 fn scene() -> (TempDir, tree::TreeStore, Backups) {
     let directory = tempfile::tempdir().unwrap();
     let store = tree::open(&directory.path().join("store"), tree::Options::default()).unwrap();
@@ -99,7 +99,7 @@ fn there_is_one_at_a_time_and_none_after_the_end() {
     lock(&state).is_under_way = false;
     backups.begin(b"second", move |outcome| sender.send(outcome).unwrap()).unwrap();
     outcomes.recv().unwrap().unwrap();
-    // Whoever was told has not to wait for the thread.
+    // Whoever is told need not wait for the thread.
     make(&backups, b"third").unwrap();
     backups.stop();
     assert!(matches!(make(&backups, b"fourth"), Err(BackupError::Stopping)));

@@ -1,4 +1,4 @@
-//! `[mod_lua]` and `[mod_mruby]`: what scripts of these modules of Apache's may use.
+//! `[mod_lua]` and `[mod_mruby]`: what scripts of these Apache modules may use.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 
-/// What scripts of one of Apache's modules may use.
+/// What scripts of an Apache module may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApacheConfig {
-    /// The directory whose files they may read and send; `None`: there is none.
+    /// The directory whose files they may read and send; `None`: none.
     #[serde(with = "super::empty_is_none")]
     pub document_root: Option<PathBuf>,
 }
 
 impl ApacheConfig {
-    /// Refuses a directory that is not there.
+    /// Refuses a directory that does not exist.
     pub(super) fn validate(&self, option: &'static str) -> Result<(), ConfigError> {
         match &self.document_root {
             Some(path) if !path.is_dir() => {

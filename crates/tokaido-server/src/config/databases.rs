@@ -1,4 +1,4 @@
-//! `[databases.NAME]`: databases that are no part of the store, and those of it that are tables.
+//! `[databases.NAME]`: databases that are not part of the store, and tables, which are.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
 
@@ -10,11 +10,11 @@ use tokaido_store::{
 
 use super::Limits;
 
-/// What the configuration says of databases, by name. Those that it does not name are of the
+/// What the configuration says about databases, by name. Those that it does not name use the
 /// engine `tree`.
 pub type Databases = BTreeMap<String, DatabaseConfig>;
 
-/// What the configuration says of one database.
+/// What the configuration says about one database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "engine", rename_all = "lowercase", deny_unknown_fields)]
 pub enum DatabaseConfig {
@@ -24,13 +24,13 @@ pub enum DatabaseConfig {
     Table {},
     /// In memory, bounded, and not transactional.
     Cache {
-        /// Maximum number of bytes it takes, for records, index and all.
+        /// Maximum number of bytes in use, for records, index and everything else.
         bytes: Bytes,
-        /// Parts with a lock each: a power of two; 0 lets the cache choose.
+        /// Parts, each with its own lock: a power of two; 0 lets the cache choose.
         #[serde(default)]
         shards: usize,
     },
-    /// A constant database, which is only read.
+    /// A constant database, which is read-only.
     Cdb {
         /// The file.
         file: PathBuf,
@@ -38,7 +38,7 @@ pub enum DatabaseConfig {
 }
 
 impl DatabaseConfig {
-    /// What is to be mounted beside the store under that name.
+    /// What is to be mounted besides the store under that name.
     pub(super) fn mount(&self, name: &str, limits: &Limits) -> Option<Mount> {
         let engine = match self {
             Self::Tree {} | Self::Table {} => return None,

@@ -5,14 +5,14 @@ use tokaido_store::check_database_name;
 
 use super::ConfigError;
 
-/// Maximum number of databases that have numbers: those of the binary protocol have 16 bits.
+/// Maximum number of databases with numbers: numbers in the binary protocol have 16 bits.
 const DATABASES_MAX: usize = 1 << 16;
 
 /// What clients of Kyoto Tycoon see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KyotoConfig {
-    /// The databases that have numbers, from 0 on. Others are there by their names.
+    /// The databases with numbers, from 0 on. Others are only reached by name.
     pub databases: Vec<String>,
 }
 

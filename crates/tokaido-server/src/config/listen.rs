@@ -13,7 +13,7 @@ use crate::detect::{ProtocolName, ROWS};
 pub struct Listen {
     /// Where.
     pub address: Address,
-    /// The protocols that are spoken there, the preferred one first; none are all of them.
+    /// The protocols that are spoken there, the preferred one first; none means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolName>,
     /// Who may connect to a UNIX socket; `None`: its owner.
@@ -31,7 +31,7 @@ impl Listen {
         }
     }
 
-    /// Refuses what makes no sense together.
+    /// Refuses combinations that make no sense.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let value = |option, message: String| Err(ConfigError::Value { option, message });
         if self.mode.is_some() && !matches!(self.address, Address::Unix(_)) {
@@ -75,7 +75,7 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// A text is no address.
+/// A text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no address; write HOST:PORT, as in 127.0.0.1:{PORT_DEFAULT}, or unix:PATH, as in unix:/run/tokaido.sock"
@@ -132,7 +132,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Both are written as texts.
+/// Both are serialized as text.
 macro_rules! serde_as_text {
     ($($type:ty),*) => {$(
         impl Serialize for $type {

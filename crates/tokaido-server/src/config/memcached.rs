@@ -9,19 +9,19 @@ use super::{
 };
 use crate::shared::MAIN;
 
-/// The name of the database unless told otherwise.
+/// The default name of the database.
 const DATABASE_DEFAULT: &str = "memcached";
 
-/// The size of the cache unless told otherwise, as memcached has it.
+/// The default size of the cache, as in memcached.
 const BYTES_DEFAULT: usize = 64 << 20;
 
 /// What clients of the memcached protocol see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemcachedConfig {
-    /// The database that they read and write.
+    /// The database that clients read and write.
     pub database: String,
-    /// The size of the cache that it is, if `[databases]` says nothing of it.
+    /// The size of its cache, if `[databases]` does not define the database.
     pub bytes: Bytes,
 }
 
@@ -32,7 +32,7 @@ impl Default for MemcachedConfig {
 }
 
 impl MemcachedConfig {
-    /// The cache that the database is, unless something else in the configuration tells of it.
+    /// The cache behind the database, unless something else in the configuration defines it.
     pub(super) fn cache(&self, databases: &Databases) -> Option<DatabaseConfig> {
         let is_own = self.database != MAIN && !databases.contains_key(&self.database);
         is_own.then_some(DatabaseConfig::Cache { bytes: self.bytes, shards: 0 })

@@ -1,10 +1,10 @@
-//! `[ngx]`: what handlers of OpenResty's may use.
+//! `[ngx]`: what OpenResty handlers may use.
 
 use serde::{Deserialize, Serialize};
 
 use crate::sockets::AllowedPeer;
 
-/// What handlers of OpenResty's may use.
+/// What OpenResty handlers may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NgxConfig {

@@ -1,4 +1,4 @@
-//! `[redis]`: what clients of Redis see, and what is noted of them.
+//! `[redis]`: what Redis clients see, and what is recorded about them.
 
 use std::str::FromStr;
 
@@ -13,19 +13,19 @@ pub(crate) const SLOW_ENTRIES_MAX: usize = 1_000_000;
 /// Maximum number of keys that the table of tracked keys can be set to.
 pub(crate) const TRACKED_KEYS_MAX: usize = 1_000_000_000;
 
-/// What clients of Redis see. `CONFIG SET` changes what has a name of Redis' own until the server stops.
+/// What Redis clients see. `CONFIG SET` changes the options that Redis also has, until the server stops.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedisConfig {
-    /// The keyspace events that are published, in Redis' letters; empty: none.
+    /// The keyspace events to publish, in Redis' letters; empty: none.
     pub notify_keyspace_events: String,
-    /// A command that takes as many microseconds, or more, is noted in the slow log; -1: none is.
+    /// A command that takes at least this many microseconds goes into the slow log; -1: none does.
     pub slowlog_slower_than_us: i64,
     /// The number of entries that the slow log keeps.
     pub slowlog_entries_max: usize,
-    /// What takes as many milliseconds, or more, is noted for LATENCY; 0: nothing is.
+    /// An event that takes at least this many milliseconds is noted for LATENCY; 0: none is.
     pub latency_threshold_ms: u64,
-    /// The number of keys of which the server knows who has read them, for `CLIENT TRACKING`.
+    /// The number of keys whose readers the server remembers, for `CLIENT TRACKING`.
     pub tracked_keys_max: usize,
     /// Who may call `DEBUG`.
     pub debug_command: DebugCommand,
@@ -38,14 +38,14 @@ pub enum DebugCommand {
     /// Nobody.
     #[default]
     No,
-    /// Whoever is connected from the same machine.
+    /// Clients on the same machine.
     Local,
     /// Everybody.
     Yes,
 }
 
 impl DebugCommand {
-    /// The word that stands for it.
+    /// The word for it in the configuration.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::No => "no",
@@ -79,7 +79,7 @@ impl Default for RedisConfig {
 }
 
 impl RedisConfig {
-    /// Refuses letters that stand for no event, and logs of any length.
+    /// Refuses letters that stand for no event, and sizes out of range.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         if EventClasses::parse(&self.notify_keyspace_events).is_none() {
             let message = format!("a letter stands for no event; use {EVENT_LETTERS}");

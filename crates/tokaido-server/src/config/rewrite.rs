@@ -1,5 +1,5 @@
-//! Writing settings that were changed while the server ran into its configuration file. Comments, the
-//! order of what is there and all other options stay as they are.
+//! Writes settings that were changed while the server ran into its configuration file. Comments,
+//! the order of existing entries and all other options stay as they are.
 
 use std::{
     fs, io,
@@ -12,10 +12,10 @@ use toml_edit::{DocumentMut, Item, Table, TomlError, Value, value};
 use super::{Config, ConfigError};
 use crate::file_replacement;
 
-/// The section that has the settings.
+/// The section with the settings.
 const SECTION: &str = "redis";
 
-/// The configuration file was not rewritten; it is as it was.
+/// The configuration file was not rewritten, and is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RewriteError {
     #[error("cannot read {}: {source}", path.display())]
@@ -33,11 +33,11 @@ pub(crate) enum RewriteError {
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Held from reading the file to replacing it, so that no change of somebody else's is lost in between.
+/// Held from reading the file until it is replaced, so that no other change is lost in between.
 static REWRITING: Mutex<()> = Mutex::new(());
 
-/// Writes options of `[redis]` into the configuration file at `path`, those that do not have these values
-/// there. An option that the file does not name, and that has its default, is left out.
+/// Writes options of `[redis]` that have other values in the configuration file at `path`. An
+/// option that the file does not name, and that has its default, is left out.
 pub(crate) fn rewrite(path: &Path, options: &[(&str, Value)]) -> Result<(), RewriteError> {
     let _rewriting = REWRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let text = fs::read_to_string(path)
@@ -56,7 +56,7 @@ pub(crate) fn rewrite(path: &Path, options: &[(&str, Value)]) -> Result<(), Rewr
         let is_default = defaults.get(*name).is_some_and(|default| is_same(default, new));
         match section.get_mut(name).and_then(Item::as_value_mut) {
             Some(present) => {
-                // The comment behind it, and the space before it, are about the option and not the value.
+                // The comment behind the value, and the space before it, belong to the option.
                 let decor = present.decor().clone();
                 *present = new.clone();
                 *present.decor_mut() = decor;
@@ -69,7 +69,7 @@ pub(crate) fn rewrite(path: &Path, options: &[(&str, Value)]) -> Result<(), Rewr
         document.remove(SECTION);
     }
     let rewritten = document.to_string();
-    // A file that the next start would refuse must not take the place of one that works.
+    // A file that the next start would refuse must not replace one that works.
     let config =
         Config::parse(&rewritten, path).map_err(|error: ConfigError| changed(error.to_string()))?;
     config.validate().map_err(|error| RewriteError::NeedsFlags {

@@ -1,4 +1,4 @@
-//! `[[scripts]]`: procedure files that are named one by one.
+//! `[[scripts]]`: procedure files that are listed one by one.
 
 use std::{
     collections::BTreeMap,
@@ -14,17 +14,17 @@ use super::ConfigError;
 /// A procedure file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptConfig {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The dialect that it is written in; `None`: the one that it names itself.
+    /// The dialect that it is written in; `None`: the one that the file names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
-    /// What else is said of it, for its dialect: its `route`, and the like.
+    /// Further settings for its dialect: its `route`, and the like.
     #[serde(flatten, deserialize_with = "read_settings")]
     pub settings: BTreeMap<String, String>,
 }
 
-/// Reads the settings of a file. All of them are texts; what is wrong with one is told with its name.
+/// Reads the settings of a file. All of them are strings; an error names the setting that is not.
 fn read_settings<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {
@@ -37,7 +37,7 @@ fn read_settings<'de, D: Deserializer<'de>>(
 }
 
 impl ScriptConfig {
-    /// Refuses a dialect that there is not, and what the dialect does not know.
+    /// Refuses an unknown dialect, and settings that the dialect does not know.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let refused = |why: String| {
             let message = format!("{}: {why}", self.path.display());
@@ -75,7 +75,7 @@ impl ScriptConfig {
         let mut named = Vec::new();
         for (_, value) in settings.iter_mut().filter(|(name, _)| is_file(name)) {
             let path = PathBuf::from(&*value);
-            // As files of the directory name each other.
+            // In the same way as files of the directory name each other.
             if let Some(module) = path.file_stem().and_then(|stem| stem.to_str()) {
                 *value = module.to_owned();
             }
@@ -86,8 +86,8 @@ impl ScriptConfig {
     }
 }
 
-/// All files of these entries; one that several of them name is there once. An entry of its own says more of a
-/// file than its name in another one, wherever it stands.
+/// All files of these entries, without duplicates. An entry for a file takes precedence over the
+/// file's name in another entry, whatever their order.
 pub(super) fn files(scripts: &[ScriptConfig]) -> Vec<ScriptFile> {
     let (mut files, named): (Vec<_>, Vec<_>) = scripts.iter().map(ScriptConfig::files).unzip();
     for file in named.into_iter().flatten() {
@@ -103,7 +103,7 @@ fn is_of_a_dialect(name: &str) -> bool {
     settings.any(|setting| setting.name == name)
 }
 
-/// The path without detours; as it stands if nothing is there.
+/// The canonical path; the path as it is if nothing is there.
 fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

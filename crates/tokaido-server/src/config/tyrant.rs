@@ -13,11 +13,11 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TyrantConfig {
-    /// The database that they read and write.
+    /// The database that clients read and write.
     pub database: String,
-    /// Commands and groups of commands that they may not run.
+    /// Commands and groups of commands that clients may not run.
     pub mask: Vec<String>,
-    /// What is taken away from those again.
+    /// Commands and groups of commands that are removed from the mask again.
     pub unmask: Vec<String>,
     /// Functions that the server calls by itself, each with its period in seconds.
     pub periodic: Vec<String>,
@@ -35,7 +35,7 @@ impl Default for TyrantConfig {
 }
 
 impl TyrantConfig {
-    /// Refuses a name that no database can have, and one of no command.
+    /// Refuses names that no database, command or group has, and functions with a wrong period.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         let value = |option, message| Err(ConfigError::Value { option, message });
         if let Err(error) = check_database_name(&self.database) {
@@ -56,7 +56,7 @@ impl TyrantConfig {
         }
     }
 
-    /// The functions that the server calls by itself. Of a configuration that was checked they are all.
+    /// The functions that the server calls by itself. In a validated configuration, each entry is one.
     pub(crate) fn periodic(&self) -> impl Iterator<Item = Periodic> {
         self.periodic.iter().filter_map(|text| text.parse().ok())
     }

@@ -1,9 +1,9 @@
-//! Each pair of protocols is told apart by the rules, and not by luck.
+//! Each pair of protocols is told apart by the rules, not by luck.
 
 use super::*;
 use Verdict::{Refuse, Serve, Tls};
 
-/// The table of [`ROWS`], by the names of protocols.
+/// The table of [`ROWS`], by protocol name.
 fn rows() -> Vec<Row<&'static str>> {
     let rows = ROWS.iter().map(|row| Row {
         protocol: row.protocol.name(),
@@ -13,7 +13,7 @@ fn rows() -> Vec<Row<&'static str>> {
     rows.collect()
 }
 
-/// On a listener that names no protocols.
+/// Detects on a listener that names no protocols.
 fn detect_any<P: Copy + PartialEq>(rows: &[Row<P>], input: &[u8]) -> Option<Verdict<P>> {
     let all: Vec<P> = rows.iter().map(|row| row.protocol).collect();
     detect(rows, &all, input)
@@ -143,7 +143,7 @@ fn a_pinned_listener_refuses_what_can_only_be_another_protocol() {
     for (pinned, input, speaker) in refused {
         assert_eq!(detect(&rows, &[*pinned], input), Some(Refuse(*speaker)), "{pinned} {input:?}");
     }
-    // What several protocols may begin with is the pinned one's own, and garbage is, too.
+    // What several protocols may begin with is the pinned one's, and so is garbage.
     for pinned in ["redis", "http", "memcached", "kyoto", "tyrant"] {
         for input in [&b"get k\r\n"[..], b"\r\n\r\nget k\r\n", b"\xff\n"] {
             assert_eq!(detect(&rows, &[pinned], input), Some(Serve(pinned)), "{input:?}");

@@ -6,8 +6,8 @@ use tokaido_wire::base64;
 use super::error::HttpError;
 use crate::access::{DEFAULT, Denied, Principal, Users};
 
-/// Who sends a request: it gives a name and a password as `Basic`, or the password of the default
-/// user as `Bearer`.
+/// The sender of a request: it gives a name and a password as `Basic`, or the default user's
+/// password as `Bearer`.
 pub(super) fn principal(users: &Users, parts: &Parts) -> Principal {
     let authorization = parts.headers.get(header::AUTHORIZATION);
     let authenticated = match authorization.and_then(|value| credentials(value.as_bytes())) {
@@ -18,7 +18,7 @@ pub(super) fn principal(users: &Users, parts: &Parts) -> Principal {
     authenticated.unwrap_or(Principal::Anonymous)
 }
 
-/// 401, with the way to do better; or 403.
+/// 401, which says how to authenticate; or 403.
 impl From<Denied> for HttpError {
     fn from(denied: Denied) -> Self {
         match denied {

@@ -1,4 +1,4 @@
-//! Bodies: what comes is read whole, up to a limit; what goes is whole.
+//! Bodies: a request's is read whole, up to a limit; a response's is sent whole.
 
 use std::{
     io,
@@ -14,31 +14,31 @@ use hyper::{
 
 use super::{error::HttpError, exchange::Exchange};
 
-/// The body of a response: there as a whole, or as far as it had come when its handler failed.
+/// The body of a response: complete, or as far as it had got when its handler failed.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     data: Bytes,
     end: End,
 }
 
-/// Marks a response that is not sent: its connection is closed instead.
+/// Marks a response that is not sent; its connection is closed instead.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a handler has closed the connection without an answer")]
 pub(super) struct Unanswered;
 
-/// What comes behind the bytes of a reply.
+/// What follows the bytes of a reply.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum End {
     #[default]
     Proper,
-    /// The connection breaks off, so that no client takes for whole what is not.
+    /// The connection breaks off, so that no client takes an incomplete body as complete.
     BrokenOff,
-    /// The same, once the bytes have had their turn.
+    /// The same, once the bytes have been handed over.
     BreaksOff,
 }
 
 impl Reply {
-    /// The same bytes, and no end.
+    /// The same bytes, without a proper end.
     pub(super) fn broken_off(self) -> Self {
         Self { end: End::BrokenOff, ..self }
     }
@@ -92,7 +92,7 @@ impl Body for Reply {
 /// The whole body of a request.
 ///
 /// # Errors
-/// 413 over the limit, as soon as the length is known; 408 or 400 if it does not come whole.
+/// 413 over the limit, as soon as the length is known; 408 or 400 if it does not arrive whole.
 pub(super) async fn read(
     body: Incoming,
     bytes_max: usize,

@@ -37,7 +37,7 @@ pub(super) async fn answer(
     let shared = Arc::clone(&worker.service.shared);
     let id = find(&shared, &program, &name)?;
     let place = Place::of_procedure(&shared, &program, id);
-    // The result becomes JSON within the transaction, so that a write is not done when its answer
+    // The result becomes JSON within the transaction, so that no write is committed whose answer
     // cannot be given.
     let call = move |procedures: &mut Procedures<'_>,
                      transaction: Transaction<'_>|
@@ -90,7 +90,7 @@ fn find(shared: &Shared, program: &Program, name: &[u8]) -> Result<ProcedureId, 
     }
 }
 
-/// `[…]` or `{"arguments": […]}`; no body is no arguments.
+/// `[…]` or `{"arguments": […]}`; an empty body means no arguments.
 fn parse_arguments(body: &[u8]) -> Result<Vec<Value>, HttpError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Vec::new());

@@ -1,5 +1,5 @@
-//! One HTTP connection. hyper is there while requests come and are answered, and not when the connection
-//! is at rest: its buffers and the place that it has for a response take some 18 KB.
+//! One HTTP connection. hyper is only there while requests arrive and are answered, not while the
+//! connection is at rest: its buffers and its room for a response take some 18 KB.
 
 use std::{
     future::{Future, poll_fn},
@@ -30,15 +30,15 @@ use crate::{
     worker::Worker,
 };
 
-/// Maximum number of headers that hyper takes unless told otherwise. Told so, it allocates memory for them with
-/// each request; untold, they are on the stack.
+/// hyper's default for the maximum number of headers. If it is set explicitly, hyper allocates
+/// memory for them with each request; otherwise they are on the stack.
 const HYPER_HEADERS_MAX: usize = 100;
 
-/// Maximum number of connections of a worker that are idle and keep hyper until they are at rest. All
-/// others let go of it with each request.
+/// Maximum number of idle connections of a worker that keep hyper until they are at rest. All
+/// others drop it after each request.
 const READY_MAX: usize = 128;
 
-/// Serves a connection to its end. `first` is what was read of it already.
+/// Serves a connection to its end. `first` is what has been read of it already.
 pub(crate) async fn serve(
     worker: &Rc<Worker>,
     connection: &Rc<Connection>,
@@ -60,7 +60,7 @@ pub(crate) async fn serve(
         if socket.has_more() {
             tokio::task::yield_now().await;
         } else {
-            // What is wrong with the socket shows when it is read.
+            // Reading will show what is wrong with the socket.
             let _ = connection.transport().readable().await;
         }
     };
@@ -71,7 +71,7 @@ pub(crate) async fn serve(
         tracing::debug!(peer = %connection.peer, %error, "a connection broke");
         connection.linger().await;
     }
-    // It counts as a connection for as long as a handler goes on behind its answer.
+    // It counts as a connection for as long as a handler goes on after its answer.
     exchange.until_no_handler().await;
 }
 
@@ -89,7 +89,7 @@ async fn respond_to(
     connection.enter(Phase::Idle);
     exchange.end();
     if let Some(unanswered) = response.extensions_mut().remove::<Unanswered>() {
-        // hyper has sent the answers to earlier requests before it read this one.
+        // hyper sent the answers to earlier requests before it read this one.
         return Err(unanswered);
     }
     if response.status().is_client_error() || response.status().is_server_error() {
@@ -101,12 +101,12 @@ async fn respond_to(
     }
     Ok(match Taking::of(exchange, connection) {
         None => response.map(Outgoing::Reply),
-        // The reply is empty: what there is of a body comes by the stream.
+        // The reply is empty: if there is a body, the stream delivers it.
         Some(taking) => response.map(|_| Outgoing::Streamed(taking)),
     })
 }
 
-/// An idle connection that is ready for its next request; one of [`READY_MAX`].
+/// An idle connection that is ready for its next request, one of at most [`READY_MAX`].
 struct Ready<'w>(&'w Worker);
 
 impl<'w> Ready<'w> {
@@ -125,8 +125,8 @@ impl Drop for Ready<'_> {
     }
 }
 
-/// Lets hyper answer requests until the connection is at rest, or idle without a place among those that
-/// are ready, and then gives the socket back; `None` if the connection has ended.
+/// Lets hyper answer requests until the connection is at rest, or is idle without a place among
+/// those that are ready, and then returns the socket; `None` if the connection has ended.
 async fn serve_until_rest<S>(
     worker: &Worker,
     connection: &Connection,
@@ -137,16 +137,16 @@ async fn serve_until_rest<S>(
 where
     S: HttpService<Incoming, ResBody = Outgoing, Error = Unanswered>,
 {
-    // With half_close, hyper answers what it has read when the input ends, be it that the client
-    // has closed its side or that this server stops. (Its pipeline_flush is not used: it would hold
-    // a response back for as long as part of the next request has come.)
+    // With half_close, hyper answers what it has read when the input ends, whether because the
+    // client has closed its side or because this server stops. (Its pipeline_flush is not used: it
+    // would hold back a response while only part of the next request has arrived.)
     let limits = &worker.service.config.limits;
     let mut builder = http1::Builder::new();
     builder.half_close(true).max_buf_size(limits.http_head_bytes_max);
     if limits.http_headers_max != HYPER_HEADERS_MAX {
         builder.max_headers(limits.http_headers_max);
     }
-    // In a box, so that no connection has room for it that is idle, or speaks another protocol.
+    // Boxed, so that connections that are idle, or speak another protocol, reserve no room for it.
     let mut http = Box::new(builder.serve_connection(socket, service));
     let (mut is_ending, mut ready) = (false, None);
     let is_at_rest = poll_fn(|cx| {
@@ -165,8 +165,8 @@ where
         if ready.is_some() && connection.poll_rest(cx).is_pending() {
             return polled;
         }
-        // hyper ends at once if it waits for a request, too. Should it not, it is left to end when it
-        // does, so that nothing it has read can be taken for the beginning of a request.
+        // hyper ends at once if it waits for a request, too. If not, it is left to end by itself, so
+        // that nothing it has read can be taken for the beginning of a request.
         http.as_mut().graceful_shutdown();
         is_ending = true;
         http.poll(cx).map_ok(|()| true)
@@ -179,7 +179,7 @@ where
     Ok(Some(socket))
 }
 
-/// What is wrong with the last request, if hyper was not shown it as a whole.
+/// What is wrong with the last request, if hyper has not seen it whole.
 fn last_error(connection: &Connection, exchange: &Exchange, request_ms: u64) -> Option<String> {
     if let Some(error) = exchange.refused() {
         let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST);
@@ -189,13 +189,13 @@ fn last_error(connection: &Connection, exchange: &Exchange, request_ms: u64) -> 
     is_late.then(|| raw_error("408 Request Timeout", &too_late(request_ms)))
 }
 
-/// What a client is told whose request took longer than it may.
+/// The message to a client whose request took longer than allowed.
 pub(super) fn too_late(request_ms: u64) -> String {
     format!("the request did not come whole within {request_ms} ms")
 }
 
-/// A whole response for a connection that hyper does not serve, or no longer. `message` needs no
-/// escaping in JSON.
+/// A whole response for a connection that hyper does not serve, or serves no longer. `message`
+/// needs no escaping in JSON.
 pub(crate) fn raw_error(status: &str, message: &str) -> String {
     let body = format!("{{\"error\":{{\"message\":\"{message}\"}}}}\n");
     format!(

@@ -1,4 +1,4 @@
-//! From a request to whoever answers it.
+//! Dispatches a request to its endpoint.
 
 use std::{borrow::Cow, rc::Rc};
 
@@ -30,7 +30,7 @@ use crate::{
     worker::Worker,
 };
 
-/// Answers a request. It never fails: an error is an answer, too.
+/// Answers a request. It never fails: errors are answers, too.
 pub(super) async fn answer(
     worker: &Rc<Worker>,
     connection: &Connection,
@@ -48,7 +48,7 @@ pub(super) async fn answer(
         if !endpoint.tells_of_the_server() {
             worker.service.shared.pause.until_over(Paused::All).await;
         }
-        // The rules may have changed while the body came, and while requests were paused.
+        // The rules may have changed while the body arrived, or while requests were paused.
         endpoint.admit(&principal, &parts.method)?;
         let (cursors, tyrant) = (exchange.cursors(), exchange.tyrant());
         let caller = Caller { worker, connection, principal, cursors, tyrant };
@@ -57,8 +57,8 @@ pub(super) async fn answer(
     result.await.unwrap_or_else(HttpError::into_response)
 }
 
-/// The whole body, as far as this client may send one. After a body that was not read to its end the
-/// connection cannot go on.
+/// Reads the whole body, as far as this client may send one. If the body is not read to its end,
+/// the connection cannot go on.
 async fn read_body(
     worker: &Worker,
     connection: &Connection,
@@ -83,7 +83,7 @@ async fn read_body(
     })
 }
 
-/// What is reserved for the server's own API.
+/// The prefix of the server's own API.
 const API: &str = "/v1/";
 
 /// The target of a request that is about the server as a whole.
@@ -100,7 +100,7 @@ enum Endpoint<'p> {
     Listing {
         database: &'p str,
     },
-    /// The same path, to be deleted.
+    /// The same path, for deletion.
     Database {
         database: &'p str,
     },
@@ -111,7 +111,7 @@ enum Endpoint<'p> {
     Call {
         procedure: &'p str,
     },
-    /// What may be asked there is told.
+    /// The answer lists what may be asked there.
     Options {
         allowed: String,
     },
@@ -119,11 +119,11 @@ enum Endpoint<'p> {
     Rpc {
         procedure: Option<&'static Procedure>,
     },
-    /// A record, as Kyoto Tycoon has them.
+    /// A Kyoto Tycoon record.
     KyotoRecord,
-    /// A record or a function, as Tokyo Tyrant has them.
+    /// A Tokyo Tyrant record or function.
     Tyrant,
-    /// Whatever the program makes of it.
+    /// Whatever the program does with it.
     Route,
 }
 
@@ -138,7 +138,7 @@ fn find<'p>(
 ) -> Result<Endpoint<'p>, HttpError> {
     let authority = site::authority(parts)?;
     if exchange.paths() != Paths::Own || is_own(parts.uri.path()) {
-        // No browser reaches a UNIX socket by a name.
+        // Browsers do not reach UNIX sockets by name.
         let is_named = matches!(connection.peer, SocketAddress::Tcp(_));
         site::check_own(is_named.then_some(&worker.service.hosts), authority, parts)?;
     }
@@ -147,7 +147,7 @@ fn find<'p>(
         Paths::KyotoTycoon => locate_kyoto(parts),
         Paths::TokyoTyrant => only(parts, Endpoint::Tyrant, &tyrant::METHODS),
     };
-    // An anonymous client must not learn which paths there are, either.
+    // An anonymous client must not learn which paths exist, either.
     match &found {
         Ok(found) => found.admit(principal, &parts.method)?,
         Err(_) => access::allow(principal, Permission::Session)?,
@@ -155,8 +155,8 @@ fn find<'p>(
     found
 }
 
-/// Whether the server answers a path itself; all others are the procedures', and so is who may
-/// call them.
+/// Whether the server answers a path itself. All others belong to the procedures, which also decide
+/// who may call them.
 fn is_own(path: &str) -> bool {
     path.starts_with(API)
         || path.starts_with(kyoto::RPC)
@@ -200,7 +200,7 @@ fn locate<'p>(
     Ok(Endpoint::Route)
 }
 
-/// What paths stand for where Kyoto Tycoon is spoken alone.
+/// What paths stand for on a port for Kyoto Tycoon alone.
 fn locate_kyoto<'p>(parts: &Parts) -> Result<Endpoint<'p>, HttpError> {
     match parts.uri.path().strip_prefix(kyoto::RPC) {
         Some(name) => {
@@ -211,7 +211,7 @@ fn locate_kyoto<'p>(parts: &Parts) -> Result<Endpoint<'p>, HttpError> {
     }
 }
 
-/// What stands below [`API`].
+/// The endpoints below [`API`].
 fn locate_api<'p>(parts: &Parts, path: &'p str) -> Result<Endpoint<'p>, HttpError> {
     if let Some(procedure) = path.strip_prefix("call/") {
         return only(parts, Endpoint::Call { procedure }, &["POST"]);
@@ -229,7 +229,7 @@ fn locate_api<'p>(parts: &Parts, path: &'p str) -> Result<Endpoint<'p>, HttpErro
     };
     let (database, key) = below.split_once('/').map_or((below, None), |(d, k)| (d, Some(k)));
     match key {
-        // Whoever forgot the key does not mean the database.
+        // A client that forgot the key does not mean the database.
         Some("") if matches!(parts.method, Method::DELETE | Method::PUT) => Err(
             HttpError::bad_request("a key has at least one byte, and none is behind the database"),
         ),
@@ -246,7 +246,7 @@ fn locate_api<'p>(parts: &Parts, path: &'p str) -> Result<Endpoint<'p>, HttpErro
     }
 }
 
-/// Refuses other methods than these.
+/// Refuses all other methods.
 fn only<'p>(
     parts: &Parts,
     endpoint: Endpoint<'p>,
@@ -262,7 +262,7 @@ fn only<'p>(
 }
 
 impl Endpoint<'_> {
-    /// The key of a record; one whose encoding is broken is none.
+    /// The key of a record; `None` if its encoding is broken.
     fn key(&self) -> Option<Cow<'_, [u8]>> {
         match self {
             Self::Record { key, .. } => percent::decode(key),
@@ -270,14 +270,14 @@ impl Endpoint<'_> {
         }
     }
 
-    /// Decides whether a client may go there with this method.
+    /// Decides whether a client may use the endpoint with this method.
     fn admit(&self, principal: &Principal, method: &Method) -> Result<(), Denied> {
         let key = self.key();
         access::allow(principal, self.permission(method, key.as_deref()))
     }
 
-    /// What a client needs to go there with this method. What other protocols bring, and procedures, are
-    /// looked at once it is known what is asked of them.
+    /// What a client needs to use the endpoint with this method. Requests of other protocols, and
+    /// procedures, are checked once it is known what they ask for.
     fn permission<'k>(&self, method: &Method, key: Option<&'k [u8]>) -> Permission<'k> {
         let keys = key.map_or(Keys::All, Keys::One);
         match *self {
@@ -299,8 +299,8 @@ impl Endpoint<'_> {
         }
     }
 
-    /// Whether it is answered while all requests are paused: whoever watches over the server must not take it
-    /// for dead.
+    /// Whether it is answered while all requests are paused: whoever monitors the server must not
+    /// take it for dead.
     fn tells_of_the_server(&self) -> bool {
         matches!(self, Self::Health | Self::State | Self::Metrics | Self::Options { .. })
     }
@@ -340,7 +340,7 @@ impl Endpoint<'_> {
 fn options(allowed: &str) -> Response<Reply> {
     let mut response = Response::new(Reply::default());
     *response.status_mut() = StatusCode::NO_CONTENT;
-    // Methods come from files; one that is no header value was refused when it was loaded.
+    // Methods come from files; one that is not a header value was refused at loading.
     let allow = HeaderValue::from_str(allowed).ok().map(|value| (header::ALLOW, value));
     response.headers_mut().extend(allow);
     response
@@ -351,7 +351,7 @@ mod tests {
     use super::*;
     use crate::access::Users;
 
-    /// The endpoint that is tried after another one. Every variant has to stand here.
+    /// The endpoint to try after another one. Every variant must be here.
     fn next(endpoint: Option<&Endpoint<'_>>) -> Option<Endpoint<'static>> {
         let database = "main";
         match endpoint {

@@ -1,4 +1,4 @@
-//! Errors as HTTP tells them: a fitting status, and `{"error": {"message": …}}`.
+//! Errors in HTTP: a fitting status, and `{"error": {"message": …}}`.
 
 use std::fmt::Debug;
 
@@ -21,23 +21,23 @@ pub(super) fn allowed(methods: &[&str]) -> String {
     methods.join(", ")
 }
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) struct HttpError {
     status: StatusCode,
     message: String,
     traceback: Option<String>,
-    /// For programs, if the procedure gave one.
+    /// A code for programs, if the procedure gave one.
     code: Option<String>,
-    /// A procedure gave it: it is counted, and in the log if it should be.
+    /// A procedure gave the error, so it has been counted, and logged if it should be.
     is_of_procedure: bool,
-    /// The procedure is broken; it did not say no of its own will.
+    /// The procedure is broken; it did not refuse deliberately.
     is_fault: bool,
-    /// Under which the log has it.
+    /// The request id in the log.
     request_id: Option<String>,
-    /// Rare, and large: boxed, so that results which may hold an error stay small.
+    /// Rare, and large: boxed, so that results that may hold an error stay small.
     header: Option<Box<(HeaderName, HeaderValue)>>,
-    /// What had been sent before, after which nothing can be said but that it is not all.
+    /// The response sent before; after it, nothing can be said except that it is incomplete.
     sent: Option<Box<Response<Reply>>>,
 }
 
@@ -56,7 +56,7 @@ impl HttpError {
         }
     }
 
-    /// After so much of a response.
+    /// The error, after this part of a response.
     pub(super) fn after(self, sent: Response<Reply>) -> Self {
         Self { sent: Some(Box::new(sent)), ..self }
     }
@@ -78,7 +78,7 @@ impl HttpError {
         let list = self::allowed(allowed);
         let message = format!("this path answers {list}");
         let mut error = Self::new(StatusCode::METHOD_NOT_ALLOWED, message);
-        // Methods come from files; one that is no header value was refused when it was loaded.
+        // Methods come from files; one that is not a header value was refused at loading.
         error.header =
             HeaderValue::from_str(&list).ok().map(|list| Box::new((header::ALLOW, list)));
         error
@@ -89,14 +89,14 @@ impl HttpError {
         self
     }
 
-    /// As the handler of a declared route fails: its visitors are not its callers, so they are not
-    /// shown its insides.
+    /// The error of a declared route's handler: visitors are not its callers, so they are not shown
+    /// its internals.
     pub(super) fn of_route(self) -> Self {
         let status = if self.is_fault { StatusCode::INTERNAL_SERVER_ERROR } else { self.status };
         Self { status, traceback: None, ..self }
     }
 
-    /// As a handler that no client calls by its name fails: nobody but the log is told why.
+    /// The error of a handler that no client calls by name: only the log says why.
     pub(super) fn of_handler(self) -> Self {
         if !self.is_fault {
             return self;
@@ -105,8 +105,8 @@ impl HttpError {
         Self { message, code: None, ..self.of_route() }
     }
 
-    /// Of a call of this procedure. What failed behind the procedure, such as its commit, is counted
-    /// as its failure, and put into the log.
+    /// The error of a call of this procedure. What failed after the procedure, such as its commit,
+    /// is counted as its failure, and logged.
     pub(super) fn of_call(mut self, program: &Program, id: ProcedureId) -> Self {
         if self.status.is_server_error() && !self.is_of_procedure {
             program.count_failure(id, false);

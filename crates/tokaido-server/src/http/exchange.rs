@@ -11,20 +11,20 @@ use tokio::sync::Notify;
 use super::{streamed::Streamed, tyrant::Memory};
 use crate::{Limits, access::Principal, kyoto::Cursors};
 
-/// One HTTP connection, between what reads its bytes and what answers its requests.
+/// One HTTP connection, between the code that reads it and the code that answers requests.
 pub(super) struct Exchange {
     head_limits: Cell<HeadLimits>,
     refused: Cell<Option<FramingError>>,
     timeout_told: Cell<bool>,
-    /// Requests that have begun and are not answered.
+    /// The number of requests that have begun and are not answered.
     open: Cell<usize>,
-    /// The last byte that came was the last one of a request.
+    /// Whether the last byte received was the last one of a request.
     between_requests: Cell<bool>,
-    /// Part of an answer is still unsent.
+    /// Whether part of an answer is still unsent.
     unsent: Cell<bool>,
-    /// The answer that leaves while its handler goes on.
+    /// The answer that is sent while its handler goes on.
     streamed: RefCell<Option<Rc<Streamed>>>,
-    /// A handler goes on whose client has its answer, or the beginning of it.
+    /// Whether a handler goes on whose client has its answer, or the beginning of it.
     has_handler: Cell<bool>,
     handler_ended: Notify,
     paths: Paths,
@@ -32,7 +32,7 @@ pub(super) struct Exchange {
     tyrant: Memory,
 }
 
-/// A handler that goes on behind its answer.
+/// A handler that goes on after its answer.
 pub(super) struct HandlerGuard(Rc<Exchange>);
 
 impl Drop for HandlerGuard {
@@ -47,14 +47,14 @@ impl Drop for HandlerGuard {
 pub(crate) enum Paths {
     /// The server's own API, and the routes of procedures.
     Own,
-    /// Records, as Kyoto Tycoon has them.
+    /// Kyoto Tycoon's records.
     KyotoTycoon,
-    /// Records, as Tokyo Tyrant has them.
+    /// Tokyo Tyrant's records.
     TokyoTyrant,
 }
 
 impl Exchange {
-    /// With a client that is `newcomer` before it has sent anything.
+    /// For a client that is `newcomer` before it has sent anything.
     pub(super) fn new(limits: &Limits, newcomer: &Principal, paths: Paths) -> Self {
         let len_max = match newcomer.is_anonymous() {
             false => limits.http_head_bytes_max,
@@ -86,18 +86,18 @@ impl Exchange {
         &self.cursors
     }
 
-    /// What Tokyo Tyrant remembers.
+    /// Tokyo Tyrant's memory.
     pub(super) fn tyrant(&self) -> &Memory {
         &self.tyrant
     }
 
-    /// How large a head may be that comes next.
+    /// How large the next head may be.
     pub(super) fn head_limits(&self) -> HeadLimits {
         self.head_limits.get()
     }
 
-    /// The client has sent a request as `principal`. One that has given the password once may send
-    /// longer heads from there on.
+    /// Notes that the client has sent a request as `principal`. A client that has given the
+    /// password once may send longer heads from then on.
     pub(super) fn came_from(&self, principal: &Principal, limits: &Limits) {
         if !principal.is_anonymous() {
             let len_max = limits.http_head_bytes_max;
@@ -105,33 +105,33 @@ impl Exchange {
         }
     }
 
-    /// A request is not passed on.
+    /// Notes why a request is not passed on.
     pub(super) fn refuse(&self, error: FramingError) {
         self.refused.set(Some(error));
     }
 
-    /// What is wrong with the body that is read, if that is why it ends too early.
+    /// What is wrong with the body being read, if that is why it ends too early.
     pub(super) fn broken_body(&self) -> Option<FramingError> {
         self.refused.get().filter(|error| *error == FramingError::Chunk)
     }
 
-    /// The request that was not passed on. What went wrong within a body is not here: its request
-    /// was passed on, and is answered like any other.
+    /// Why a request was not passed on. An error within a body is not included: its request was
+    /// passed on, and is answered like any other.
     pub(super) fn refused(&self) -> Option<FramingError> {
         self.refused.get().filter(|error| *error != FramingError::Chunk)
     }
 
-    /// A request is to be answered.
+    /// Notes that a request is to be answered.
     pub(super) fn begin(&self) {
         self.open.update(|open| open + 1);
     }
 
-    /// It has an answer.
+    /// Notes that a request has its answer.
     pub(super) fn end(&self) {
         self.open.update(|open| open - 1);
     }
 
-    /// What was read goes up to here: between two requests, or not.
+    /// Notes whether the bytes read so far end between two requests.
     pub(super) fn come_to(&self, between_requests: bool) {
         self.between_requests.set(between_requests);
     }
@@ -144,20 +144,20 @@ impl Exchange {
         }
     }
 
-    /// So many bytes of an answer were written.
+    /// Notes that this many bytes of an answer were written.
     pub(super) fn wrote(&self, len: usize) {
         if let Some(streamed) = &*self.streamed.borrow() {
             streamed.wrote(len);
         }
     }
 
-    /// An answer begins that leaves while its handler goes on. It is not complete before `end_stream`.
+    /// Begins an answer that is sent while its handler goes on. It is not complete before `end_stream`.
     pub(super) fn begin_stream(&self, streamed: &Rc<Streamed>) {
         self.begin();
         *self.streamed.borrow_mut() = Some(Rc::clone(streamed));
     }
 
-    /// It was taken to its end, or no more of it can be sent.
+    /// Ends it: it was taken to its end, or no more of it can be sent.
     pub(super) fn end_stream(&self) {
         *self.streamed.borrow_mut() = None;
         self.end();
@@ -171,26 +171,26 @@ impl Exchange {
         self.streamed.borrow().is_some()
     }
 
-    /// A handler goes on behind its answer, until what this gives is dropped.
+    /// Notes that a handler goes on after its answer, until the guard is dropped.
     pub(super) fn begin_handler(self: &Rc<Self>) -> HandlerGuard {
         self.has_handler.set(true);
         HandlerGuard(Rc::clone(self))
     }
 
-    /// Waits until no handler of an earlier request goes on: a connection runs one at a time, however many requests it
-    /// sends.
+    /// Waits until no handler of an earlier request goes on: a connection runs one at a time,
+    /// however many requests it sends.
     pub(super) async fn until_no_handler(&self) {
         while self.has_handler.get() {
             self.handler_ended.notified().await;
         }
     }
 
-    /// Whether all requests that have come are answered, and the answers sent.
+    /// Whether all requests received have been answered, and the answers sent.
     pub(super) fn is_idle(&self) -> bool {
         self.open.get() == 0 && self.between_requests.get() && !self.unsent.get()
     }
 
-    /// A request whose time was over has been told so.
+    /// Notes that a request has been told that its time is over.
     pub(super) fn tell_of_timeout(&self) {
         self.timeout_told.set(true);
     }

@@ -1,5 +1,5 @@
-//! Kyoto Tycoon over HTTP: procedures under `/rpc/`, and on a port of its own records under all other
-//! paths, `/KEY` or `/DATABASE/KEY`.
+//! Kyoto Tycoon over HTTP: procedures under `/rpc/`; and, on a port of its own, records under all
+//! other paths, `/KEY` or `/DATABASE/KEY`.
 
 use std::{cell::RefCell, rc::Rc, sync::Arc};
 
@@ -27,14 +27,14 @@ use crate::{
     worker::Worker,
 };
 
-/// What procedures are called below.
+/// The prefix of procedure calls.
 pub(super) const RPC: &str = "/rpc/";
 
 const ERROR: HeaderName = HeaderName::from_static("x-kt-error");
 const MODE: HeaderName = HeaderName::from_static("x-kt-mode");
 const XT: HeaderName = HeaderName::from_static("x-kt-xt");
 
-/// Who asks, and from where.
+/// Who makes a request, and from where.
 pub(super) struct Caller<'c> {
     pub(super) worker: &'c Rc<Worker>,
     pub(super) connection: &'c Connection,
@@ -43,7 +43,7 @@ pub(super) struct Caller<'c> {
     pub(super) tyrant: &'c Memory,
 }
 
-/// Answers a call of a procedure; `None` is one that there is not.
+/// Answers a call of a procedure; `None` is an unknown one.
 pub(super) async fn call(
     caller: &Caller<'_>,
     procedure: Option<&'static Procedure>,
@@ -79,7 +79,7 @@ pub(super) async fn call(
     response
 }
 
-/// The status of a call that was not done.
+/// The status of a call that failed.
 fn status(kind: Kind) -> StatusCode {
     match kind {
         Kind::Invalid => StatusCode::BAD_REQUEST,
@@ -91,12 +91,12 @@ fn status(kind: Kind) -> StatusCode {
     }
 }
 
-/// Kyoto Tycoon's own status for data that is not as a call demands.
+/// Kyoto Tycoon's own status for data that does not meet a call's conditions.
 fn logic() -> StatusCode {
     StatusCode::from_u16(450).unwrap_or(StatusCode::CONFLICT)
 }
 
-/// The inputs of a call: those of its target, and those of its body.
+/// The inputs of a call, from its target and its body.
 fn inputs(caller: &Caller<'_>, parts: &Parts, body: &[u8]) -> Result<Inputs, Refusal> {
     let mut pairs = Pairs::new();
     columns::read_form(parts.uri.query().unwrap_or_default().as_bytes(), &mut pairs);
@@ -113,7 +113,7 @@ impl Caller<'_> {
         Placement::http(self.worker)
     }
 
-    /// Waits for what the call waits for, does it, and tells how many its signal has woken.
+    /// Waits for the call's condition, does the call, and returns how many calls its signal woke.
     async fn answer(
         &self,
         procedure: &'static Procedure,
@@ -125,7 +125,7 @@ impl Caller<'_> {
         if let Err(refusal) = state.signals.wait(&inputs, || self.connection.is_stopping()).await {
             return (Err(refusal), None);
         }
-        // The rules may have changed meanwhile.
+        // The rules may have changed in the meantime.
         if let Err(denied) = allow_call(&self.principal, procedure, &inputs) {
             return (Err(denied.into()), None);
         }
@@ -179,7 +179,7 @@ impl Caller<'_> {
             }
             Work::WriteAt(write) => {
                 let (number, cursor) = self.cursor(inputs)?;
-                // Whatever comes of it, the cursor may have moved; nothing is written after a refusal.
+                // Whatever the outcome, the cursor may have moved; nothing is written after a refusal.
                 let moved = self
                     .write(cursor.database.clone(), move |tx, id| {
                         let mut cursor = cursor.clone();
@@ -208,7 +208,7 @@ impl Caller<'_> {
         self.worker.service.shared.main()
     }
 
-    /// Runs `body` in a transaction, with the database as it is there. It may run more than once.
+    /// Runs `body` in a transaction, with the database's id there. It may run more than once.
     async fn write<T: Send + 'static>(
         &self,
         database: Selected,
@@ -236,7 +236,7 @@ impl Caller<'_> {
         Ok((number, cursor))
     }
 
-    /// Keeps where the cursor stands now.
+    /// Stores the cursor's new position.
     fn moved(
         &self,
         number: i64,
@@ -268,7 +268,7 @@ fn cursor_number(inputs: &Inputs) -> Option<i64> {
     inputs.integer("CUR").filter(|_| is_number)
 }
 
-/// Answers a request for a record, of the REST interface.
+/// Answers a REST request for a record.
 pub(super) async fn record(
     caller: &Caller<'_>,
     parts: &Parts,
@@ -283,7 +283,7 @@ pub(super) async fn record(
     Ok(answered.unwrap_or_else(|refusal| {
         let mut response = Response::new(Reply::default());
         *response.status_mut() = match refusal.kind {
-            // Kyoto Tycoon replaces nothing with 450 as well.
+            // Kyoto Tycoon answers 450 when there is nothing to replace, too.
             Kind::Missing if parts.method != Method::PUT => StatusCode::NOT_FOUND,
             kind => status(kind),
         };

@@ -1,9 +1,9 @@
-//! `/v1/db/DATABASE`: records in the order of their keys, as JSON lines.
+//! `/v1/db/DATABASE`: records ordered by key, as JSON lines.
 //!
 //! A page that does not reach the end closes with a line `{"next": KEY}`; the same request with
-//! `after=KEY` goes on behind it. Caches and constant databases, whose keys have no order, close a
-//! page with `{"next_cursor": NUMBER}`, and go on with `cursor=NUMBER`. What is not UTF-8 is written as `key_base64`, `value_base64`,
-//! `next_base64`, and taken as `after_base64`.
+//! `after=KEY` continues after that key. Caches and constant databases, whose keys have no order,
+//! close a page with `{"next_cursor": NUMBER}`, and continue with `cursor=NUMBER`. What is not
+//! UTF-8 is written as `key_base64`, `value_base64`, `next_base64`, and accepted as `after_base64`.
 
 use std::{
     ops::{Bound, ControlFlow, RangeBounds},
@@ -22,10 +22,10 @@ use tokaido_wire::base64;
 use super::{body::Reply, error::HttpError, query};
 use crate::{Limits, placement::Placement, worker::Worker};
 
-/// Entries of a page, unless the client says otherwise.
+/// Entries per page, unless the client says otherwise.
 const LIMIT_DEFAULT: usize = 1_000;
 
-/// Entries of a database without an order that are looked at in one step.
+/// Entries of an unordered database that are looked at in one step.
 const UNORDERED_STEP: usize = 1_000;
 
 /// What a client asked for.
@@ -36,11 +36,11 @@ struct Listing {
     cursor: Option<u64>,
     limit: usize,
     values: bool,
-    /// The page ends early once it has so many bytes.
+    /// The page ends early once it has this many bytes.
     bytes_max: usize,
 }
 
-/// Answers with one page. It may be long.
+/// Answers with one page. This may take long.
 pub(super) async fn answer(
     worker: &Rc<Worker>,
     database: &str,
@@ -110,7 +110,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// Refuses what the database cannot do.
+    /// Refuses what the database does not support.
     fn check(&self, is_ordered: bool) -> Result<(), HttpError> {
         if is_ordered {
             return match self.cursor {
@@ -154,9 +154,9 @@ impl Listing {
         Ok(page)
     }
 
-    /// As [`page`](Self::page), for a database without an order: everything is looked at, and what
-    /// is in the range is shown. The store's pages are taken whole, so there may be some more
-    /// entries than the limit.
+    /// As [`page`](Self::page), for a database without an order: it looks at everything, and shows
+    /// what is in the range. The store's pages are taken whole, so there may be some more entries
+    /// than the limit.
     fn unordered_page(
         &self,
         transaction: &mut dyn ReadTransaction,
@@ -195,7 +195,7 @@ impl Listing {
     }
 }
 
-/// The bound of two that lets fewer keys through.
+/// The bound that lets fewer keys through.
 fn tightest(one: Option<Bound<Vec<u8>>>, other: Bound<Vec<u8>>) -> Option<Bound<Vec<u8>>> {
     let order = |bound: &Bound<Vec<u8>>| match bound {
         Bound::Excluded(key) => (false, key.clone(), false),
@@ -248,7 +248,7 @@ fn parse_bool(name: &str, value: &[u8]) -> Result<bool, HttpError> {
     }
 }
 
-/// `"name":"text"`, or `"name_base64":"…"` for bytes that are no text.
+/// `"name":"text"`, or `"name_base64":"…"` for bytes that are not text.
 fn push_field(page: &mut Vec<u8>, name: &str, bytes: &[u8]) {
     page.push(b'"');
     page.extend_from_slice(name.as_bytes());

@@ -1,6 +1,6 @@
 //! HTTP/1.1: records and listings under `/v1/db`, procedures under `/v1/call`, the routes that
-//! procedures declare, what operators look at, Kyoto Tycoon's procedures and records, and
-//! Tokyo Tyrant's. `docs/http.md` is its manual.
+//! procedures declare, what operators look at, and the procedures and records of Kyoto Tycoon
+//! and Tokyo Tyrant. The manual is `docs/http.md`.
 
 mod auth;
 mod body;

@@ -8,15 +8,15 @@ use tokaido_store::CommitNumber;
 
 use super::error::HttpError;
 
-/// The version of a record as an entity tag. It is a strong one: it changes with every write.
+/// The version of a record as an entity tag. It is a strong tag: it changes with every write.
 pub(super) fn etag(version: CommitNumber) -> HeaderValue {
     let mut digits = itoa::Buffer::new();
     let text = ["\"", digits.format(version), "\""].concat();
-    // Digits and quotes are a header value.
+    // Digits and quotes are a valid header value.
     HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("\"\""))
 }
 
-/// What a request wants to be true of the record that it is about.
+/// What must be true of the record for the request to be done.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Preconditions {
     if_match: Option<Tags>,
@@ -28,8 +28,8 @@ pub(super) struct Preconditions {
 enum Tags {
     /// `*`: any record.
     Any,
-    /// Those among the tags of the list that a record could have. Others are tags, too, and are
-    /// never met.
+    /// The tags of the list that a record could have. Others are valid tags, too, but never
+    /// match.
     Of(Vec<Tag>),
 }
 
@@ -48,12 +48,12 @@ impl Preconditions {
         Ok(Self { if_match, if_none_match })
     }
 
-    /// Whether there are any, and so a record has to be read for them.
+    /// Whether there are any, so that a record has to be read for them.
     pub(super) fn are_given(&self) -> bool {
         self.if_match.is_some() || self.if_none_match.is_some()
     }
 
-    /// Whether `if-match` holds for the version that is there. A weak tag says that content is
+    /// Whether `if-match` holds for the current version. A weak tag says that content is
     /// equivalent, and so never that a record is the same.
     pub(super) fn matches(&self, found: Option<CommitNumber>) -> bool {
         let is_met = |tags: &Tags| match tags {
@@ -63,7 +63,7 @@ impl Preconditions {
         self.if_match.as_ref().is_none_or(is_met)
     }
 
-    /// Whether `if-none-match` holds for the version that is there.
+    /// Whether `if-none-match` holds for the current version.
     pub(super) fn differs(&self, found: Option<CommitNumber>) -> bool {
         let is_met = |tags: &Tags| match tags {
             Tags::Any => found.is_some(),
@@ -74,7 +74,7 @@ impl Preconditions {
 }
 
 impl Tags {
-    /// The header, in all of its lines together.
+    /// Reads the header, all its lines together.
     fn read(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Self>, HttpError> {
         let mut lines = headers.get_all(name).iter().peekable();
         if lines.peek().is_none() {
@@ -109,7 +109,7 @@ impl Tags {
     }
 }
 
-/// The tag at the head of a list, if it is one that this server gives, and what is behind it.
+/// The first tag of a list, if this server could have issued it, and what follows it.
 fn take_tag(list: &[u8]) -> Option<(Option<Tag>, &[u8])> {
     let opaque = list.strip_prefix(b"W/");
     let is_weak = opaque.is_some();
@@ -119,7 +119,7 @@ fn take_tag(list: &[u8]) -> Option<(Option<Tag>, &[u8])> {
         return None;
     }
     let version = std::str::from_utf8(inner).ok().and_then(|digits| digits.parse().ok());
-    // A number has other forms, with a sign or with zeros before it, which are other tags.
+    // A number with a sign or with leading zeros is another tag.
     let tag = version
         .filter(|&version: &CommitNumber| version.to_string().as_bytes() == inner)
         .map(|version| Tag { version, is_weak });

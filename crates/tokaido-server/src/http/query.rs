@@ -4,7 +4,7 @@ use tokaido_script::percent;
 
 use super::error::HttpError;
 
-/// Names and values in the order given, decoded.
+/// Decodes names and values, in order.
 ///
 /// # Errors
 /// 400 for broken percent-encoding.

@@ -1,4 +1,4 @@
-//! `/v1/db/DATABASE/KEY`: one record. The body is the value, as it is.
+//! `/v1/db/DATABASE/KEY`: one record. The body is the raw value.
 
 use std::rc::Rc;
 
@@ -89,7 +89,7 @@ fn get(
     Ok(response)
 }
 
-/// A collection has no value that could be a body.
+/// A collection has no value to send as a body.
 fn wrong_kind(kind: Kind) -> HttpError {
     let message = format!("a {kind} is under this key, not bytes; Redis commands read it");
     HttpError::new(StatusCode::CONFLICT, message)
@@ -181,7 +181,7 @@ async fn delete(
     Ok(response)
 }
 
-/// The version that stands under the key, if the preconditions hold for it.
+/// The current version under the key, if the preconditions hold for it.
 fn check(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -198,7 +198,7 @@ fn precondition_failed() -> HttpError {
     HttpError::new(StatusCode::PRECONDITION_FAILED, message)
 }
 
-/// When the record is to expire.
+/// When the record expires.
 #[derive(Clone, Copy)]
 enum Expiry {
     Never,

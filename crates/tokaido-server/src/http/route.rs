@@ -33,10 +33,10 @@ use crate::{
     worker::Worker,
 };
 
-/// What the `:name` and `*name` of a route matched.
+/// What `:name` and `*name` of a route matched.
 type Parameters<'p> = Vec<(&'p str, Cow<'p, str>)>;
 
-/// Where a request comes from, and when it came.
+/// Where a request comes from, and when it arrived.
 #[derive(Clone, Copy)]
 pub(super) struct Arrival {
     client: Option<SocketAddr>,
@@ -79,7 +79,7 @@ pub(super) fn find<'p>(
     }
 }
 
-/// The methods of a path that are known, if the one that is asked for is not.
+/// The methods that a path is known for, if the requested one is not among them.
 pub(super) fn methods(program: &Program, parts: &Parts) -> Option<String> {
     match program.router().find(parts.method.as_str(), parts.uri.path()) {
         Found::OtherMethods(methods) => Some(allowed(&methods)),
@@ -87,7 +87,7 @@ pub(super) fn methods(program: &Program, parts: &Parts) -> Option<String> {
     }
 }
 
-/// Calls the procedure where its mode and its past say, and answers with what it gives.
+/// Calls the procedure where its mode and its history say, and answers with its response.
 pub(super) async fn answer(
     caller: &Caller<'_>,
     exchange: &Rc<Exchange>,
@@ -147,7 +147,7 @@ pub(super) async fn answer(
     })
 }
 
-/// What a request has, for as long as it takes to answer it.
+/// A request, for as long as it takes to answer it.
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) shared: &'a Shared,
@@ -157,7 +157,7 @@ pub(super) struct Asked<'a> {
     pub(super) arrival: Arrival,
 }
 
-/// A handler that is called, or goes on.
+/// Whether to call a handler or to resume it.
 pub(super) enum Step {
     Begin,
     Resume { slot: u64, so_far: HttpResponse },
@@ -172,7 +172,7 @@ fn on_worker(
 ) -> Result<(HttpResponse, RequestSockets), HttpError> {
     let mut sockets = RequestSockets::new(&worker.sockets);
     let given = Placement::http(worker).here(|context| {
-        // Nothing has come between: the worker still has the program that the id is of.
+        // Nothing has come in between: the worker still has the program that the id belongs to.
         let transaction = Transaction::Read(&mut *context.snapshot);
         let procedures = &mut context.program.procedures();
         let (given, messages) =
@@ -187,7 +187,7 @@ fn on_worker(
     Ok((given??, sockets))
 }
 
-/// What a response that none can be is answered by.
+/// The error to answer with in place of an invalid response.
 pub(super) fn failed_response(
     worker: &Worker,
     program: &Program,
@@ -201,8 +201,8 @@ pub(super) fn failed_response(
     Placement::http(worker).here(failed).map_or_else(HttpError::from, HttpError::from)
 }
 
-/// Calls the procedure, and makes a response of what it gives: within the transaction, so that a write
-/// is not done when its answer cannot be given.
+/// Calls the procedure, and makes a response of its result: within the transaction, so that
+/// no write is committed whose answer cannot be given.
 fn call(
     asked: Asked<'_>,
     procedures: &mut Procedures<'_>,
@@ -217,7 +217,7 @@ fn call(
 }
 
 impl Asked<'_> {
-    /// Runs the handler until it is done, or waits, which one that may have sockets may do.
+    /// Runs the handler until it is done or waits, which it may only do if it has sockets.
     pub(super) fn run(
         &self,
         procedures: &mut Procedures<'_>,
@@ -260,7 +260,7 @@ impl Asked<'_> {
         };
         let given = match called {
             Ok(given) => given,
-            // What has failed behind the end of an answer is in the log. What a transaction has failed with undoes it.
+            // What failed after the end of an answer is in the log. A transaction's failure undoes it.
             Err((_, Some(complete))) if complete.is_complete && may_wait => *complete,
             Err((failure, unfinished)) => {
                 let error = HttpError::from(failure);
@@ -276,8 +276,8 @@ impl Asked<'_> {
     }
 }
 
-/// What the procedure gave, as hyper sends it; or why that cannot be sent. Lengths and framing are
-/// hyper's.
+/// The procedure's response for hyper, or why it cannot be sent. Lengths and framing are left to
+/// hyper.
 pub(super) fn to_response(given: HttpResponse) -> Result<Response<Reply>, String> {
     if given.is_dropped {
         let mut response = Response::new(Reply::default());

@@ -1,8 +1,8 @@
-//! From a path to the procedure that answers it.
+//! Finds the procedure that answers a path.
 //!
 //! Patterns are split at `/`. A segment is literal, `:name` for exactly one segment, or, at the
-//! end, `*name` for all that is left. Where several fit, a literal goes before `:name`, and that
-//! before `*name`, from left to right.
+//! end, `*name` for all that is left. Where several match, a literal takes precedence over `:name`,
+//! and that over `*name`, from left to right.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -11,19 +11,19 @@ use tokaido_script::{ProcedureId, Route, percent};
 /// Maximum number of segments of a path that is looked up.
 const SEGMENTS_MAX: usize = 64;
 
-/// Paths that the server answers itself.
+/// First segments of paths that the server answers itself.
 const RESERVED: [&str; 4] = ["v1", "rpc", "healthz", "metrics"];
 
 /// Where a request goes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found<'r, 'p> {
-    /// To this procedure, with what its `:name` and `*name` matched, decoded.
+    /// To this procedure, with the decoded values of `:name` and `*name`.
     Procedure(ProcedureId, Vec<(&'r str, Cow<'p, str>)>),
-    /// The path is known, for these methods.
+    /// The path is known, but only for these methods.
     OtherMethods(Vec<&'r str>),
-    /// The path is not known.
+    /// The path is unknown.
     Nothing,
-    /// A matched part is not UTF-8 under its percent-encoding.
+    /// A matched part is not UTF-8 once it is decoded.
     BadPath,
 }
 
@@ -47,8 +47,8 @@ pub(crate) enum RouteError {
 #[derive(Debug, Default)]
 pub(crate) struct Router {
     root: Node,
-    /// What the paths of routes lead to that are literal throughout and need no decoding: in the tree they would be
-    /// found first, too.
+    /// The endpoints of paths that are literal throughout and need no decoding. The tree would find
+    /// them first, too.
     whole: BTreeMap<Box<str>, Vec<Endpoint>>,
 }
 
@@ -58,7 +58,7 @@ struct Node {
     parameter: Option<Box<Node>>,
     /// Routes that end here.
     here: Vec<Endpoint>,
-    /// Routes that take whatever is left from here.
+    /// Routes that match everything from here on.
     rest: Vec<Endpoint>,
 }
 
@@ -148,7 +148,7 @@ fn checked_name(name: &str) -> Result<String, RouteError> {
     if name.is_empty() { Err(RouteError::NoName) } else { Ok(name.to_owned()) }
 }
 
-/// The value of `Allow`: sorted, and with the `HEAD` that comes with `GET`.
+/// The methods for `Allow`: sorted, with the `HEAD` that comes with `GET`.
 fn allowed(mut methods: Vec<&str>) -> Vec<&str> {
     if methods.contains(&"GET") {
         methods.push("HEAD");
@@ -160,14 +160,14 @@ fn allowed(mut methods: Vec<&str>) -> Vec<&str> {
 
 struct Search<'r, 'p, 'm> {
     method: &'m str,
-    /// What the parameters on the way here matched, still encoded.
+    /// What the parameters so far matched, still encoded.
     matched: Vec<&'p str>,
-    /// Methods of routes that fit but for the method.
+    /// Methods of routes that match except for the method.
     others: Vec<&'r str>,
 }
 
 impl Node {
-    /// The endpoint for what is left of the path; `None` in `left` is the end of it.
+    /// The endpoint for the rest of the path; `None` in `left` is its end.
     fn find<'r, 'p>(
         &'r self,
         left: Option<&'p str>,
@@ -218,7 +218,7 @@ mod tests {
         Route { method: method.to_owned(), pattern: pattern.to_owned() }
     }
 
-    /// Tells which of the patterns answers, and with what.
+    /// Shows which of the patterns answers, and with what.
     struct Table {
         patterns: Vec<&'static str>,
         router: Router,

@@ -1,6 +1,6 @@
-//! Which site a request belongs to. A page in a browser reaches whatever its user's machine
-//! reaches, a server on loopback, too, and may bring passwords along that the browser keeps. What
-//! the server answers itself is for its own site alone: under its names, and for its own pages.
+//! Checks which site a request belongs to. A page in a browser can reach whatever its user's
+//! machine can reach, a server on loopback, too, and may send passwords that the browser keeps.
+//! So the server's own paths are only for its own site: under its names, and for its own pages.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -13,10 +13,10 @@ use hyper::{
 use super::error::HttpError;
 use crate::config::{Address, Config};
 
-/// A name that stands for any.
+/// Stands for any host name.
 const ANY: &str = "*";
 
-/// The bytes that the name of a host may have.
+/// The bytes that a host name may contain.
 const OF_NAME: [bool; 256] = {
     let (mut table, mut byte) = ([false; 256], 0);
     while byte < table.len() {
@@ -31,13 +31,13 @@ const OF_NAME: [bool; 256] = {
     table
 };
 
-/// The names under which the server answers. Addresses always count: what makes a browser take
-/// a page of others for one of this server is a name that those others give to its address.
+/// The names under which the server answers. Addresses always count: DNS rebinding, which makes a
+/// browser take another site's page for the server's, needs a name for the server's address.
 pub(crate) struct Hosts {
     names: Vec<String>,
 }
 
-/// A host, and the port behind it.
+/// A host, and the port after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Authority<'t> {
     host: &'t str,
@@ -93,7 +93,7 @@ impl<'t> Authority<'t> {
         (is_host && has_port == port.is_some()).then_some(Self { host, port })
     }
 
-    /// Whether a page of `origin` is a page of this authority.
+    /// Whether a page of `origin` belongs to this authority.
     fn is_of(self, origin: &HeaderValue) -> bool {
         let parsed = origin.to_str().ok().and_then(|text| {
             let (scheme, authority) = text.split_once("://")?;
@@ -111,10 +111,10 @@ impl<'t> Authority<'t> {
     }
 }
 
-/// The authority that a request is for: that of its target, if it has one, or else of `Host`.
+/// The authority that a request is for: that of its target, or else that of `Host`.
 ///
 /// # Errors
-/// 400 unless there is one `Host`, which HTTP/1.0 may leave out, and it is a host.
+/// 400 unless there is exactly one `Host`, which HTTP/1.0 may leave out, and it is valid.
 pub(super) fn authority(parts: &Parts) -> Result<Option<Authority<'_>>, HttpError> {
     let mut given = parts.headers.get_all(header::HOST).iter();
     let host = match (given.next(), given.next()) {
@@ -138,10 +138,10 @@ fn not_a_host() -> HttpError {
     HttpError::bad_request("Host is a name or an address, and a port, as in localhost:7653")
 }
 
-/// Refuses what is for another site, or comes from a page of one.
+/// Refuses requests for another site, or from a page of another site.
 ///
 /// # Errors
-/// 421 for a name that is none of the server's, 403 for a page that is none of its own.
+/// 421 for a name that is not the server's, 403 for a page that is not its own.
 pub(super) fn check_own(
     hosts: Option<&Hosts>,
     authority: Option<Authority<'_>>,

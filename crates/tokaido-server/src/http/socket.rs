@@ -1,6 +1,6 @@
-//! The socket as hyper reads and writes it: the bytes that told the protocol come first, a request
-//! that is to be refused does not come at all, and the connection's phase is kept for its time
-//! limits.
+//! The socket as hyper reads and writes it: the bytes that showed the protocol come first, a
+//! request that is refused does not come at all, and the connection's phase is maintained for its
+//! time limits.
 
 use std::{
     io::{self, IoSlice},
@@ -19,18 +19,18 @@ use crate::{
     transport::Input,
 };
 
-/// Slices with no more bytes than this are put together, so that the system is given one.
+/// Slices with no more bytes than this are joined, so that the system gets only one.
 const JOINED_LEN_MAX: usize = 1024;
 
 pub(super) struct Socket {
     connection: Rc<Connection>,
     exchange: Rc<Exchange>,
     input: Input,
-    /// What was read before hyper took over; the first `taken` bytes have been handed on.
+    /// Bytes read before hyper took over; the first `taken` bytes have been handed on.
     first: Vec<u8>,
     taken: usize,
     framing: Framing,
-    /// No request follows, or the next one was refused: to hyper the input ends there.
+    /// No request follows, or the next one was refused: for hyper the input ends there.
     has_ended: bool,
 }
 
@@ -57,7 +57,7 @@ impl Socket {
         socket
     }
 
-    /// Takes back what hyper has read and not used, to be read first.
+    /// Takes back bytes that hyper has read and not used, to be read first.
     pub(super) fn give_back(&mut self, unused: &[u8]) {
         if !unused.is_empty() {
             self.first.splice(..self.taken, unused.iter().copied());
@@ -65,7 +65,7 @@ impl Socket {
         }
     }
 
-    /// Whether there is something to read that hyper has not used.
+    /// Whether there are bytes to read that hyper has not used.
     pub(super) fn has_more(&self) -> bool {
         self.taken < self.first.len()
     }
@@ -81,17 +81,17 @@ impl Socket {
         fit.len
     }
 
-    /// Reads from the socket what is fit to be read.
+    /// Reads from the socket what hyper may have.
     fn poll_input(
         &mut self,
         cx: &mut Context<'_>,
         buffer: &mut ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        // SAFETY: ReadBuf does not take from these bytes what initialization they have.
+        // SAFETY: ReadBuf never de-initializes any of these bytes.
         let mut read = ReadBuf::uninit(unsafe { buffer.as_mut() });
         ready!(Pin::new(&mut self.input).poll_read(cx, &mut read))?;
         let len = self.look(read.filled());
-        // SAFETY: no more than has been filled, and so initialized, just now.
+        // SAFETY: this is at most what was filled, and so initialized, just now.
         unsafe { buffer.advance(len) };
         Poll::Ready(Ok(()))
     }
@@ -160,13 +160,13 @@ impl Write for Socket {
         self.poll_send(cx, || self.connection.transport().try_write(bytes))
     }
 
-    /// hyper does this once it has nothing left to write.
+    /// hyper flushes once it has nothing left to write.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.exchange.has_unsent(false);
         Poll::Ready(Ok(()))
     }
 
-    /// Closing waits for the connection's task, which lingers if it has to.
+    /// Leaves closing to the connection's task, which lingers if it has to.
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

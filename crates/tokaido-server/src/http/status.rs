@@ -1,4 +1,4 @@
-//! What operators look at and do: whether the server is well, its numbers, its databases, reload.
+//! What operators look at and do: health, metrics, databases, reload.
 
 use std::{
     rc::Rc,
@@ -18,7 +18,7 @@ use crate::{
     worker::Worker,
 };
 
-/// 200 as long as reads and writes are served. Open to everyone, and so it says no more than that.
+/// 200 as long as reads and writes are served. Open to everyone, so it says no more than that.
 pub(super) fn health(worker: &Worker) -> Result<Response<Reply>, HttpError> {
     if worker.service.metrics.store_refuses_writes.load(Relaxed) {
         return Err(HttpError::unavailable(
@@ -36,8 +36,8 @@ pub(super) fn wants_state(query: Option<&str>) -> bool {
     query.is_some_and(|query| query.split('&').any(|part| matches!(part, "verbose" | "verbose=1")))
 }
 
-/// What [`health`] says, with the program, what came of the last reload, and the threads that do not
-/// get on. For operators only.
+/// What [`health`] says, with the program, the outcome of the last reload, and the threads that are
+/// stalled. For operators only.
 pub(super) fn state(worker: &Worker) -> Response<Reply> {
     let service = &worker.service;
     let (program, loading) = (service.shared.program.get(), service.shared.program.loading());
@@ -86,7 +86,7 @@ pub(super) async fn metrics(worker: &Rc<Worker>) -> Result<Response<Reply>, Http
     Ok(typed("application/openmetrics-text; version=1.0.0; charset=utf-8", text))
 }
 
-/// The databases with what each holds.
+/// The databases and what each of them holds.
 pub(super) async fn databases(worker: &Rc<Worker>) -> Result<Response<Reply>, HttpError> {
     let databases: Vec<_> = all_statistics(worker)
         .await?
@@ -104,7 +104,7 @@ pub(super) async fn databases(worker: &Rc<Worker>) -> Result<Response<Reply>, Ht
     Ok(typed("application/json", format!("{}\n", json!({ "databases": databases }))))
 }
 
-/// Swaps the program. The files are loaded on a thread of the pool, so that no other request waits.
+/// Swaps the program. The files are loaded on a pool thread, so that no other request waits.
 pub(super) async fn reload(worker: &Rc<Worker>) -> Result<Response<Reply>, HttpError> {
     let service = worker.service.clone();
     let program = Placement::http(worker).in_pool(move |_| service.reload()).await?;

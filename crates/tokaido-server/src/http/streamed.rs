@@ -1,4 +1,4 @@
-//! A response that leaves while its handler goes on: the handler's side adds to it, and hyper takes from it.
+//! A response that is sent while its handler goes on: the handler's side adds to it, and hyper takes from it.
 
 use std::{
     cell::{Cell, RefCell},
@@ -16,18 +16,18 @@ use tokio::{sync::Notify, time::Instant};
 use super::{body::Reply, exchange::Exchange};
 use crate::connection::{Connection, Phase};
 
-/// Up to this length the last piece that waits gets what is added next, so that many small ones take little more
-/// memory than their bytes.
+/// Up to this length, the last queued piece is extended by what is added next, so that many small
+/// pieces take little more memory than their bytes.
 const JOINED_LEN_MAX: usize = 16 << 10;
 
-/// What was added and has not left yet. How much that may be is the virtual machine's to say, which is told of it.
+/// What was added and has not been sent yet. The virtual machine is told of it, and limits it.
 #[derive(Debug)]
 pub(super) struct Streamed {
     pieces: RefCell<VecDeque<Vec<u8>>>,
     queued_len: Cell<usize>,
     /// The length of what hyper has taken and may not have written yet.
     taken_len: Cell<usize>,
-    /// Something has not left, be it the head alone.
+    /// Whether something is unsent, if only the head.
     has_unsent: Cell<bool>,
     end: Cell<Option<End>>,
     /// The length that the handler has promised, and how much of the body hyper has taken.
@@ -38,22 +38,22 @@ pub(super) struct Streamed {
     is_gone: Cell<bool>,
     /// When the client was last seen to take something.
     left_at: Cell<Instant>,
-    /// hyper, which waits for more.
+    /// The waker of hyper, if it waits for more.
     taker: RefCell<Option<Waker>>,
-    /// Tells the handler's side that something has left, or that the client has gone.
+    /// Tells the handler's side that something has been sent, or that the client has gone.
     changed: Notify,
 }
 
-/// What comes behind the last piece.
+/// What follows the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Proper,
-    /// The connection breaks off, so that no client takes for whole what is not.
+    /// The connection breaks off, so that no client takes an incomplete body as complete.
     BrokenOff,
 }
 
 impl Streamed {
-    /// With the length that the handler has promised, if it has.
+    /// With the length that the handler has promised, if any.
     pub(super) fn new(promised_len: Option<u64>) -> Self {
         Self {
             pieces: RefCell::default(),
@@ -86,7 +86,7 @@ impl Streamed {
         self.wake_taker();
     }
 
-    /// Ends the answer. The first end stays: a handler that fails behind a whole answer takes nothing of it back.
+    /// Ends the answer. The first end stays: a handler that fails after a whole answer takes nothing of it back.
     pub(super) fn end(&self, end: End) {
         if self.end.get().is_none() {
             self.end.set(Some(end));
@@ -100,7 +100,7 @@ impl Streamed {
         }
     }
 
-    /// Tells the handler's response how far it has got.
+    /// Tells the handler's response how much of it has been sent.
     pub(super) fn tell(&self, progress: &mut Progress) {
         progress.has_begun = true;
         progress.unsent_len = self.queued_len.get() + self.taken_len.get();
@@ -113,20 +113,20 @@ impl Streamed {
         self.left_at.get()
     }
 
-    /// Waits until all has left, or the client has gone.
+    /// Waits until everything has been sent, or the client has gone.
     pub(super) async fn sent(&self) {
         while self.has_unsent.get() {
             self.changed.notified().await;
         }
     }
 
-    /// So many bytes of what hyper has taken, its framing among them, are written.
+    /// Notes that this many bytes of what hyper has taken, including its framing, were written.
     pub(super) fn wrote(&self, len: usize) {
         self.taken_len.update(|taken_len| taken_len.saturating_sub(len));
         self.left_at.set(Instant::now());
     }
 
-    /// All that hyper has taken is written.
+    /// Notes that everything hyper has taken was written.
     pub(super) fn written(&self) {
         if !self.has_unsent.get() {
             return;
@@ -141,7 +141,7 @@ impl Streamed {
         }
     }
 
-    /// hyper takes no more.
+    /// Notes that hyper takes no more.
     fn take_no_more(&self) {
         let has_all = self.promised_len.is_some_and(|len| self.passed_len.get() >= len);
         self.is_gone.set(!has_all && self.end.get() != Some(End::Proper));
@@ -162,7 +162,7 @@ impl Streamed {
         }
         match self.end.get() {
             Some(End::Proper) => return Poll::Ready(None),
-            // What was sent before the failure has its turn first.
+            // What was sent before the failure goes out first.
             Some(End::BrokenOff) if !self.has_unsent.get() => {
                 return Poll::Ready(Some(Err(io::Error::other("the handler failed"))));
             }
@@ -173,7 +173,7 @@ impl Streamed {
     }
 }
 
-/// What hyper takes it from. When this is dropped before the end or what was promised, the client has gone.
+/// The end that hyper takes from. If it is dropped before the end or the promised length, the client has gone.
 pub(super) struct Taking {
     streamed: Rc<Streamed>,
     exchange: Rc<Exchange>,
@@ -181,7 +181,7 @@ pub(super) struct Taking {
 }
 
 impl Taking {
-    /// That of the answer that has begun on this connection, if it leaves while its handler goes on.
+    /// For the answer that has begun on this connection, if it is sent while its handler goes on.
     pub(super) fn of(exchange: &Rc<Exchange>, connection: &Rc<Connection>) -> Option<Self> {
         let streamed = exchange.streamed()?;
         connection.enter(Phase::Working);

@@ -1,4 +1,4 @@
-//! A handler that has begun to wait: what it needs to go on, and what its client gets meanwhile.
+//! A handler that has begun to wait: what it needs to go on, and what its client gets in the meantime.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -23,11 +23,11 @@ use crate::{
     worker::Worker,
 };
 
-/// A response that is not flushed leaves while its handler waits once it has this many bytes, as in nginx, whose option
-/// `postpone_output` is of this size.
+/// A response that is not flushed is sent while its handler waits once it has this many bytes, as
+/// in nginx, whose option `postpone_output` has this size.
 const POSTPONED_LEN_MAX: usize = 1460;
 
-/// A handler of a worker that waits, with all that its next step needs.
+/// A waiting handler of a worker, with everything that its next step needs.
 pub(super) struct Suspended {
     pub(super) worker: Rc<Worker>,
     pub(super) program: Arc<Program>,
@@ -41,23 +41,23 @@ pub(super) struct Suspended {
     pub(super) wait: Wait,
 }
 
-/// What a client gets: all of it, or the head of what is streamed.
+/// What a client gets: the whole answer, or the head of a streamed one.
 struct Answer {
     response: Response<Reply>,
     streamed: Option<Rc<Streamed>>,
 }
 
-/// Who is to get the answer, and how much of it was sent so far.
+/// The client to answer, and how much has been sent to it so far.
 struct Client {
     exchange: Rc<Exchange>,
-    /// It has asked for the head alone.
+    /// Whether it has asked for the head only.
     wants_head: bool,
-    /// Whether it can get a body without being told its length first.
+    /// Whether it can receive a body without being told its length first.
     may_stream: bool,
-    /// Until the client has an answer, or the beginning of it.
+    /// Set until the client has the answer, or its beginning.
     waiting: Option<oneshot::Sender<Result<Answer, HttpError>>>,
     streamed: Option<Rc<Streamed>>,
-    /// Held from the moment at which the client has its answer, or the beginning of it.
+    /// Held from the moment at which the client has the answer, or its beginning.
     guard: Option<HandlerGuard>,
 }
 
@@ -66,13 +66,13 @@ struct Client {
 enum Sent {
     /// All of it: the handler has said that nothing follows.
     Whole,
-    /// All that a client gets of an answer without a body.
+    /// The head: all that a client gets of an answer without a body.
     Head,
     /// What there is so far; the rest follows.
     Beginning,
 }
 
-/// The task in which a handler goes on. It ends with this unless it was let go.
+/// The task in which a handler goes on. Dropping this aborts it, unless it was let go.
 struct Task(Option<JoinHandle<()>>);
 
 impl Drop for Task {
@@ -84,15 +84,15 @@ impl Drop for Task {
 }
 
 impl Suspended {
-    /// Goes on with the handler until it is done. The answer is there earlier if the handler sends some of it, or has ended
-    /// it, before it waits again.
+    /// Goes on with the handler until it is done. Returns the answer earlier if the handler sends
+    /// some of it, or ends it, before it waits again.
     pub(super) async fn answer(
         self,
         given: HttpResponse,
         exchange: &Rc<Exchange>,
     ) -> Result<Response<Reply>, HttpError> {
         let (waiting, answered) = oneshot::channel();
-        // One that knows HTTP/1.0 alone would take the end of the connection for that of the body.
+        // An HTTP/1.0 client would take the end of the connection for that of the body.
         let wants_head = self.parts.method == Method::HEAD;
         let may_stream = !wants_head && self.parts.version == Version::HTTP_11;
         let client = Client {
@@ -129,7 +129,7 @@ impl Suspended {
         }
     }
 
-    /// Waits, and goes on with the handler until it waits again or is done.
+    /// Waits, and then goes on with the handler until it waits again or is done.
     async fn step(
         &mut self,
         waiting: Waiting,
@@ -168,14 +168,14 @@ impl Suspended {
         Ok(given)
     }
 
-    /// The answer is none that can be sent.
+    /// The error of an answer that cannot be sent.
     fn failed(&self, message: String) -> HttpError {
         failed_response(&self.worker, &self.program, self.id, message)
     }
 }
 
 impl Client {
-    /// Sends what is to be sent while the handler waits. An error is what is wrong with the response.
+    /// Sends what is due while the handler waits. The error is what is wrong with the response.
     fn send(&mut self, given: &mut HttpResponse) -> Result<(), String> {
         let is_flushed = std::mem::take(&mut given.is_flushed);
         let is_bodiless = self.wants_head || matches!(given.status, 204 | 304);
@@ -197,7 +197,7 @@ impl Client {
         }
     }
 
-    /// Sends the answer, or that much of it. An error is what is wrong with the response; then nothing is sent.
+    /// Sends the answer, or part of it. The error is what is wrong with the response; then nothing is sent.
     fn answer(&mut self, given: &mut HttpResponse, sent: Sent) -> Result<(), String> {
         if self.waiting.is_none() {
             return Ok(());
@@ -223,7 +223,7 @@ impl Client {
         Ok(())
     }
 
-    /// The handler is done. An error is what is wrong with its response.
+    /// Completes the answer of a handler that is done. The error is what is wrong with its response.
     fn finish(&mut self, given: HttpResponse) -> Result<(), String> {
         if let Some(waiting) = self.waiting.take() {
             match to_response(given) {
@@ -241,7 +241,7 @@ impl Client {
         Ok(())
     }
 
-    /// The handler has failed, or was given up: behind the beginning of an answer nothing can be said but that it is not all.
+    /// Fails the answer: its handler failed or was given up. If it has begun, all that can be said is that it is incomplete.
     fn fail(&mut self, error: HttpError, program: &Program, id: ProcedureId) {
         match self.waiting.take() {
             Some(waiting) => drop(waiting.send(Err(error))),
@@ -256,7 +256,7 @@ impl Client {
     }
 }
 
-/// The length of the body that the handler has promised, if it has.
+/// The length of the body that the handler has promised, if any.
 fn promised_len(given: &HttpResponse) -> Option<u64> {
     let is_length = |(name, _): &&(String, Vec<u8>)| name == "content-length";
     let (_, value) = given.headers.iter().find(is_length)?;

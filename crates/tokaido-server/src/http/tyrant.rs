@@ -1,5 +1,5 @@
-//! Tokyo Tyrant over HTTP, on a port of its own: a record under each path, its functions and the
-//! procedures of the operator by POST, and by OPTIONS what is told of the server.
+//! Tokyo Tyrant over HTTP, on a port of its own: a record under each path; by POST, its
+//! functions and the operator's procedures; and by OPTIONS, information about the server.
 
 use std::{cell::RefCell, sync::Arc};
 
@@ -33,18 +33,18 @@ const MODE: HeaderName = HeaderName::from_static("x-tt-pdmode");
 const PROCEDURE: HeaderName = HeaderName::from_static("x-tt-xname");
 const FUNCTION: HeaderName = HeaderName::from_static("x-tt-mname");
 
-/// The methods that mean something.
+/// The methods that are supported.
 pub(super) const METHODS: [&str; 6] = ["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"];
 
-/// What is remembered of one connection.
+/// What is remembered about one connection.
 #[derive(Default)]
 pub(super) struct Memory {
     iterator: RefCell<KeyIterator>,
-    /// What went wrong the last time.
+    /// The last error.
     error: RefCell<ErrorCode>,
 }
 
-/// What is to be done: a command of the binary protocol, over HTTP.
+/// The command of the binary protocol that a request stands for.
 fn verb(parts: &Parts) -> Option<Verb> {
     Some(match parts.method {
         Method::GET => Verb::Get,
@@ -58,7 +58,7 @@ fn verb(parts: &Parts) -> Option<Verb> {
     })
 }
 
-/// A reply that is a text of one line.
+/// A reply with one line of text.
 fn text(status: StatusCode) -> Response<Reply> {
     let reason = status.canonical_reason().unwrap_or_default();
     let mut response = Response::new(Reply::from(format!("{reason}\n").into_bytes()));
@@ -113,13 +113,13 @@ pub(super) async fn answer(
     }))
 }
 
-/// The key that a target names: all of it, behind the slash.
+/// The key that a target names: everything after the slash.
 fn key(parts: &Parts) -> Vec<u8> {
     let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
     unescape(target.strip_prefix('/').unwrap_or(target).as_bytes())
 }
 
-/// A request, with who asks.
+/// A request, with its caller.
 struct Given<'g> {
     caller: &'g Caller<'g>,
     parts: &'g Parts,
@@ -304,7 +304,7 @@ impl Given<'_> {
     }
 }
 
-/// Writes percent-encoding with large letters, as Tokyo Tyrant does.
+/// Percent-encodes with upper-case digits, as Tokyo Tyrant does.
 fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"_-.!~*'()".contains(&byte) {
@@ -319,7 +319,7 @@ fn arguments(values: &[Vec<u8>]) -> Arguments<'_> {
     Arguments::new(values.iter().map(Vec::as_slice))
 }
 
-/// The values of a form, in their order; their names say nothing.
+/// The values of a form, in order; their names have no meaning.
 fn values(body: &[u8]) -> Vec<Vec<u8>> {
     let fields = body.split(|&byte| byte == b'&').filter(|field| !field.is_empty());
     let value = |field: &[u8]| {

@@ -1,4 +1,4 @@
-//! A handler that waits, and holds nothing meanwhile but what its virtual machine has of it.
+//! A handler that waits, and in the meantime holds nothing but its state in the virtual machine.
 
 use std::{rc::Rc, time::Duration};
 
@@ -12,23 +12,23 @@ use tokio::{
 use super::{error::HttpError, streamed::Streamed};
 use crate::{sockets::RequestSockets, timers::until_replaced, worker::Worker};
 
-/// A handler of a worker that waits. When it is dropped before the handler has gone on, that is given up.
+/// A waiting handler of a worker. If it is dropped before the handler has gone on, the handler is given up.
 pub(super) struct Wait {
     worker: Rc<Worker>,
-    /// The program whose handler it is.
+    /// The program that the handler belongs to.
     generation: u64,
     handler: ProcedureId,
     began: Instant,
     limit: Duration,
     programs: watch::Receiver<u64>,
-    /// When it has to be done, since another program has taken the place of its own.
+    /// The handler's deadline, once another program has replaced its own.
     last: Option<Instant>,
-    /// That of the handler while it waits.
+    /// The slot of the handler while it waits.
     slot: Option<u64>,
 }
 
 impl Wait {
-    /// The worker has been told that one more handler waits, which is `waiting`.
+    /// For `waiting`, a handler of which the worker has already been told that it waits.
     pub(super) fn new(
         worker: &Rc<Worker>,
         generation: u64,
@@ -41,12 +41,12 @@ impl Wait {
         Self { worker, generation, handler, began, limit, programs, last, slot }
     }
 
-    /// Waits for its time, or until it may go on with a socket or somebody else says so; if `awaits_sent`, also until
-    /// all of its answer has left.
+    /// Waits for its time, until a socket is ready, or until it is woken; if `awaits_sent`, also
+    /// until all of its answer has been sent.
     ///
     /// # Errors
-    /// If the handler has taken too long. For one that sends its answer meanwhile the time begins anew whenever its
-    /// client takes something, until another program takes the place of its own.
+    /// If the handler has taken too long. For one that sends its answer meanwhile, the time begins
+    /// anew whenever its client takes something, until another program replaces its own.
     pub(super) async fn until(
         &mut self,
         waiting: Waiting,
@@ -60,7 +60,7 @@ impl Wait {
             match streamed {
                 _ if !awaits_sent => std::future::pending().await,
                 Some(streamed) => streamed.sent().await,
-                // The answer has left as a whole.
+                // The whole answer has been sent.
                 None => {}
             }
         };
@@ -94,13 +94,13 @@ impl Wait {
         Ok(())
     }
 
-    /// When it has to be done.
+    /// The handler's deadline.
     fn end(&self, streamed: Option<&Streamed>) -> Instant {
         let began = streamed.map_or(self.began, |streamed| streamed.left_at().max(self.began));
         self.last.unwrap_or(began + self.limit)
     }
 
-    /// The handler has gone on, and is done or waits again.
+    /// Notes that the handler has gone on, and is done or waits again.
     pub(super) fn goes_on(&mut self, waiting: Option<Waiting>) {
         self.slot = waiting.map(|waiting| waiting.slot);
     }

@@ -1,4 +1,4 @@
-//! What a request needs of the rules of users.
+//! Which rights a request needs.
 
 use tokaido_wire::kyoto::{Effect, Procedure, Verb, binary::Request};
 
@@ -8,8 +8,8 @@ use super::{
 };
 use crate::access::{Denied, Keys, Permission, Principal, allow};
 
-/// Whether whoever it is may call a procedure with these inputs. A procedure of the operator's is
-/// looked at when it is called.
+/// Checks that the principal may call a procedure with these inputs. A procedure of the operator
+/// is checked when it is called.
 pub(crate) fn allow_call(
     principal: &Principal,
     procedure: &Procedure,
@@ -35,7 +35,7 @@ pub(crate) fn allow_call(
         | Verb::Get
         | Verb::Check
         | Verb::Seize => Keys::One(inputs.get("key").unwrap_or_default()),
-        // A search or a cursor may meet any record.
+        // A search or a cursor may reach any record.
         _ => Keys::All,
     };
     let permission = match procedure.effect {

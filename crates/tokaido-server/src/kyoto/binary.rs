@@ -34,17 +34,17 @@ pub(crate) struct Binary {
     shared: Arc<Shared>,
     principal: Principal,
     decoder: Decoder,
-    /// The databases, by their numbers.
+    /// The databases, by number.
     databases: Vec<Selected>,
-    /// What procedures have published and nobody has been sent yet.
+    /// Messages that procedures have published and that have not been sent yet.
     messages: Vec<Message>,
 }
 
-/// A reply that is to be replaced is one that is wanted.
+/// Stands for a reply that an error may replace; only a wanted reply has one.
 #[derive(Debug)]
 pub(crate) struct Token;
 
-/// What became of a request.
+/// The outcome of a request.
 enum Step {
     /// Its reply is written.
     Done,
@@ -53,7 +53,7 @@ enum Step {
 }
 
 impl Binary {
-    /// A new connection. The configuration was checked, so every name is one that a database can have.
+    /// A new connection. The configuration was validated, so every name is a valid database name.
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let numbers = 0..shared.kyoto.databases().len();
         let names = numbers.filter_map(|number| numbered(shared, number));
@@ -98,7 +98,7 @@ impl Binary {
         }
     }
 
-    /// Does `one` to each item, all in one transaction, and counts how often it did something.
+    /// Applies `one` to each item, all in one transaction, and counts how often it did something.
     fn write(
         &self,
         magic: u8,
@@ -136,7 +136,7 @@ impl Binary {
         Ok(Step::Done)
     }
 
-    /// The database of all items, if they are of one that is written to where the request stands.
+    /// The database of the items, if they all have the same, which is written to on the worker.
     fn in_place(&self, items: &Items<'_>) -> Option<DatabaseId> {
         let mut numbers = items.clone().map(|item| item.database);
         let first = numbers.next()?;
@@ -155,7 +155,7 @@ impl Binary {
         let mut found = ListWriter::begin(0xba, output);
         let bytes_max = self.shared.limits().kyoto_reply_bytes_max;
         let mut read = |tx: &mut dyn ReadTransaction, id: DatabaseId, item: &Item<'_>| {
-            // Records of other kinds have no value, as ones that are missing.
+            // Records of other kinds have no value here, like missing ones.
             let record = tx.get(id, item.key)?.filter(|record| record.kind == RecordKind::Bytes);
             if let Some(record) = record {
                 let xt = xt_of(record.expires_at_ms).unwrap_or(XT_MAX);
@@ -239,7 +239,7 @@ impl Protocol for Binary {
         context: &mut Context<'_>,
         output: &mut Vec<u8>,
     ) -> Progress<Token> {
-        // The protocol has no passwords, so nothing is taken where one is needed.
+        // The protocol has no passwords, so nothing is accepted where one is needed.
         if self.principal.is_anonymous() {
             output.push(binary::ERROR);
             return Progress::Failed;
@@ -268,7 +268,7 @@ impl Protocol for Binary {
                 }
                 Progress::Done { consumed, token }
             }
-            // The client is told no more than that, so the log is.
+            // The client is told no more than that; the log is.
             Err(refusal) => {
                 tracing::debug!(reason = refusal.message, "a binary request was refused");
                 output.truncate(start);
@@ -301,7 +301,7 @@ impl Protocol for Binary {
     }
 }
 
-/// The only reply on a connection that is not served, whose protocol has no room for a reason.
+/// The only reply on a connection that is not served. The protocol has no room for a reason.
 pub(crate) fn refusal() -> Vec<u8> {
     vec![binary::ERROR]
 }

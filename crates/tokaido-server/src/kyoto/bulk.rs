@@ -1,4 +1,4 @@
-//! What procedures do to many records: all in one transaction, whether `atomic` was asked for or not.
+//! What procedures do to many records: all in one transaction, whether or not `atomic` was given.
 
 use tokaido_store::{DatabaseId, Kind, ReadTransaction, WriteTransaction};
 use tokaido_wire::kyoto::Pairs;
@@ -42,7 +42,7 @@ pub(super) fn get(
     let keys: Vec<&[u8]> = inputs.records().map(|(key, _)| key).collect();
     let (mut outputs, mut bytes) = (Pairs::new(), 0);
     tx.get_many(database, &keys, &mut |i, record| {
-        // Records of other kinds have no value, as ones that are missing.
+        // Records of other kinds have no value here, like missing ones.
         if let Some(record) = record.filter(|record| record.kind == Kind::Bytes) {
             bytes += record.value.len();
             if inputs.check_reply(bytes).is_ok() {

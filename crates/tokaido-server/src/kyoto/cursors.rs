@@ -1,5 +1,5 @@
-//! Cursors: each connection has its own, by numbers that it chooses. The key where a cursor stands is
-//! the cursor, so nothing is held open, and when the record there is removed it stands at the next one.
+//! Cursors: each connection has its own, by numbers that it chooses. A cursor is only the key where it
+//! stands, so it holds nothing open. When the record there is removed, it stands at the next one.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::selected::Selected;
 
-/// Keys of an unordered database that a cursor takes at once.
+/// Keys of an unordered database that a cursor fetches at once.
 const PAGE_RECORDS: usize = 64;
 
 /// The cursors of one connection.
@@ -24,7 +24,7 @@ const PAGE_RECORDS: usize = 64;
 pub(crate) struct Cursors(BTreeMap<i64, Cursor>);
 
 impl Cursors {
-    /// The cursor of that number; a new one stands nowhere, in that database.
+    /// The cursor of that number. A new one stands nowhere, in the given database.
     pub(crate) fn get(
         &mut self,
         number: i64,
@@ -45,7 +45,7 @@ impl Cursors {
         Ok(Cursor { database, place: Place::Nowhere })
     }
 
-    /// Keeps where a cursor stands now.
+    /// Stores where a cursor stands now.
     pub(crate) fn put(&mut self, number: i64, cursor: Cursor) {
         self.0.insert(number, cursor);
     }
@@ -59,7 +59,7 @@ impl Cursors {
 /// A cursor.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
-    /// The database that it goes through.
+    /// The database that it iterates over.
     pub(crate) database: Selected,
     place: Place,
 }
@@ -69,7 +69,7 @@ enum Place {
     Nowhere,
     /// At this key, or at the next one if it is gone.
     Key(Vec<u8>),
-    /// At the first of these keys of a database without an order, and where the others are.
+    /// At the first of these keys of an unordered database; `next` is where the others are.
     Page {
         keys: VecDeque<Vec<u8>>,
         next: Option<u64>,
@@ -111,7 +111,7 @@ impl Cursor {
         }
     }
 
-    /// Goes to the nearest record, and gives its key. Without one it stands nowhere.
+    /// Moves to the nearest record, and returns its key. If there is none, the cursor stands nowhere.
     fn seek(
         &mut self,
         tx: &mut dyn ReadTransaction,
@@ -135,7 +135,7 @@ impl Cursor {
         self.seek(tx, database, Bound::Excluded(&key), Direction::Forward).map(|_| ())
     }
 
-    /// Steps on if it was asked for; at the end the cursor stands nowhere, and that is no error.
+    /// Steps on if asked to; at the end the cursor stands nowhere, and that is no error.
     fn step_if_asked(
         &mut self,
         inputs: &Inputs,
@@ -151,7 +151,7 @@ impl Cursor {
         }
     }
 
-    /// The record where it stands, with its key.
+    /// Reads the record where it stands, with its key.
     fn read<T>(
         &mut self,
         tx: &mut dyn ReadTransaction,
@@ -172,7 +172,7 @@ pub(super) fn jump(
 ) -> Result<Pairs, Refusal> {
     let from = inputs.get("key").map_or(Bound::Unbounded, Bound::Included);
     match (tx.seek(database, from, Direction::Forward).map(drop), from) {
-        // Without an order there is a first record, but none from a key on.
+        // Without an order there is a first record, but none from a given key on.
         (Err(ReadError::Unordered), Bound::Unbounded) => {
             cursor.place = Place::Page { keys: VecDeque::new(), next: Some(0) };
             cursor.current(tx, database)?;
@@ -239,7 +239,7 @@ pub(super) fn get_value(
     Ok(outputs)
 }
 
-/// The outputs that show a whole record.
+/// The outputs for a whole record.
 fn whole(key: &[u8], record: Record<'_>) -> Pairs {
     let mut outputs = output("key", key);
     show(&record, &mut outputs);

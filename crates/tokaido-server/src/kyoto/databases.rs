@@ -5,12 +5,12 @@ use tokaido_wire::lenient::integer;
 use super::{inputs::Inputs, refusal::Refusal};
 use crate::{Shared, selected::Selected};
 
-/// The database of that number, in the order of the configuration.
+/// The database with that number, in the order of the configuration.
 pub(super) fn numbered(shared: &Shared, number: usize) -> Option<&str> {
     shared.kyoto.databases().get(number).map(String::as_str)
 }
 
-/// The database that a text names: one that begins with a digit is a number, an empty one the first.
+/// The database that a text names: a leading digit means a number, an empty text the first one.
 pub(crate) fn named(shared: &Shared, text: &[u8]) -> Result<Selected, Refusal> {
     let name = match text.first() {
         None => numbered(shared, 0),

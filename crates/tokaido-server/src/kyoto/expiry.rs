@@ -2,8 +2,8 @@
 
 use tokaido_wire::kyoto::binary::XT_MAX;
 
-/// When a record expires that is written now with this `xt`: below zero it is a time, negated, else
-/// from now on. `None`: never.
+/// When a record that is written now with this `xt` expires. A negative `xt` is a time, negated;
+/// any other counts from now. `None`: never.
 pub(super) fn expires_at_ms(xt: i64, now_ms: u64) -> Option<u64> {
     let ms = |seconds: i64| u64::try_from(seconds).unwrap_or(0).saturating_mul(1000);
     let at_ms = if xt < 0 {
@@ -14,7 +14,7 @@ pub(super) fn expires_at_ms(xt: i64, now_ms: u64) -> Option<u64> {
     (at_ms / 1000 < XT_MAX.unsigned_abs()).then_some(at_ms)
 }
 
-/// The `xt` of a record that expires then, in seconds since the epoch.
+/// The `xt` of a record that expires at this time, in seconds since the epoch.
 pub(crate) fn xt_of(expires_at_ms: Option<u64>) -> Option<i64> {
     expires_at_ms.and_then(|at_ms| i64::try_from(at_ms / 1000).ok())
 }

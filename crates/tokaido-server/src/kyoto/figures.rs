@@ -1,4 +1,4 @@
-//! How often clients did what, as `report` tells it.
+//! Counts of what clients did, for `report`.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -28,7 +28,7 @@ impl Figure {
     ];
 }
 
-/// Counted once for each request, however many records it is about, so that the threads seldom meet
+/// Counted once for each request, however many records it concerns, so that threads rarely contend
 /// here.
 #[derive(Default)]
 pub(crate) struct Figures([AtomicU64; Figure::ALL.len()]);
@@ -40,7 +40,7 @@ impl Figures {
         }
     }
 
-    /// Each with its name.
+    /// Each count with its name.
     pub(super) fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Figure::ALL.iter().map(|&(figure, name)| (name, self.0[figure as usize].load(Relaxed)))
     }

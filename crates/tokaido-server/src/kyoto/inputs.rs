@@ -7,19 +7,19 @@ use super::{
     refusal::{Kind, Refusal},
 };
 
-/// What the keys of records begin with among the inputs and outputs of a call.
+/// The prefix of record keys among the inputs and outputs of a call.
 const KEY_PREFIX: u8 = b'_';
 
 /// The inputs of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
     pairs: Pairs,
-    /// Maximum size of what the call may give for them.
+    /// Maximum size of the call's reply.
     reply_bytes_max: usize,
 }
 
 impl Inputs {
-    /// These pairs, for a reply of at most so many bytes.
+    /// These pairs, for a reply of at most this many bytes.
     pub(crate) fn new(pairs: Pairs, reply_bytes_max: usize) -> Self {
         Self { pairs, reply_bytes_max }
     }
@@ -28,12 +28,12 @@ impl Inputs {
         self.pairs.get(name.as_bytes()).map(Vec::as_slice)
     }
 
-    /// Whether it was given, whatever it says.
+    /// Whether it was given, with any value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 
-    /// One that must be there.
+    /// An input that must be given.
     pub(crate) fn need(&self, name: &str) -> Result<&[u8], Refusal> {
         self.get(name).ok_or_else(Refusal::parameters)
     }
@@ -51,7 +51,7 @@ impl Inputs {
         self.integer("xt").unwrap_or(i64::MAX)
     }
 
-    /// A number of records, if one was given that is no less than zero.
+    /// A number of records, if one was given that is not negative.
     pub(super) fn max(&self) -> usize {
         self.integer("max").and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX)
     }
@@ -81,12 +81,12 @@ impl Inputs {
     }
 }
 
-/// The name of an output that is about a key.
+/// The name of an output for a key.
 pub(super) fn output_name(key: &[u8]) -> Vec<u8> {
     [&[KEY_PREFIX], key].concat()
 }
 
-/// The outputs with one of that name.
+/// Outputs with a single one, of that name.
 pub(super) fn output(name: &str, value: impl Into<Vec<u8>>) -> Pairs {
     Pairs::from([(name.as_bytes().to_vec(), value.into())])
 }

@@ -1,4 +1,4 @@
-//! Procedures that look for keys.
+//! Procedures that search for keys.
 
 use std::{collections::BTreeSet, ops::ControlFlow};
 
@@ -16,10 +16,10 @@ use crate::search::visit;
 /// length times this.
 const ORIGIN_LEN_MAX: usize = 1024;
 
-/// Whether a search goes on behind a key.
+/// Whether a search continues after a key.
 type Visited = Result<ControlFlow<()>, Refusal>;
 
-/// The keys that were found, in the order that their places tell.
+/// The keys found, in order: the outputs give each its place.
 #[derive(Default)]
 struct Found {
     keys: Vec<Vec<u8>>,
@@ -116,8 +116,8 @@ pub(super) fn similar(
     Ok(Found { keys, bytes: reply_bytes }.outputs())
 }
 
-/// Visits the keys of a database that begin with `prefix`, in their order if they have one; of a
-/// database without an order, all keys.
+/// Visits the keys of a database that begin with `prefix`, in order if the database has one. In a
+/// database without an order, visits all keys.
 fn visit_keys(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,

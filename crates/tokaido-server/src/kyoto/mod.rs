@@ -1,9 +1,9 @@
-//! Kyoto Tycoon: its procedures over HTTP, its REST interface and its binary protocol.
-//! `docs/kyoto-tycoon.md` is its manual.
+//! Kyoto Tycoon: its procedures over HTTP, its REST interface and its binary protocol. The manual
+//! is `docs/kyoto-tycoon.md`.
 //!
-//! The table of procedures is the codec's, `PROCEDURES` of `tokaido_wire::kyoto`; what a procedure may do
-//! follows from it here, and so does the page of documentation. `records`, `bulk`, `matching` and
-//! `cursors` are what procedures do to data; `http/kyoto.rs` is the door of HTTP, `binary` the other.
+//! The codec has the table of procedures, `PROCEDURES` of `tokaido_wire::kyoto`. From it follow the
+//! rights that a procedure needs, and the page of documentation. `records`, `bulk`, `matching` and
+//! `cursors` are what procedures do to data; the entry points are `http/kyoto.rs` and `binary`.
 
 mod access;
 mod binary;

@@ -1,6 +1,6 @@
-//! Numbers as clients of Kyoto Tycoon write and read them: as text that is read leniently.
+//! Numbers as Kyoto Tycoon's clients write and read them: as leniently parsed text.
 
-/// The number that `text` begins with, behind spaces; 0 if it begins with none.
+/// The number at the beginning of `text`, after spaces; 0 if there is none.
 pub(super) fn float(text: &[u8]) -> f64 {
     let text = text.trim_ascii();
     let whole = std::str::from_utf8(text).unwrap_or_default();
@@ -12,7 +12,7 @@ pub(super) fn float(text: &[u8]) -> f64 {
         .unwrap_or(0.0)
 }
 
-/// The text that stands for a sum: six digits behind the point.
+/// The text of a sum: six digits after the point.
 pub(super) fn show(number: f64) -> String {
     format!("{number:.6}")
 }

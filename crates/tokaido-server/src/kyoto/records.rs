@@ -13,10 +13,10 @@ use super::{
     refusal::{DatabaseError, Refusal},
 };
 
-/// What a procedure that writes does.
+/// The outcome of a procedure.
 type Written = Result<Pairs, Refusal>;
 
-/// A record of bytes. One of another kind is none that these procedures can do anything with.
+/// A record of bytes. These procedures cannot do anything with another kind.
 pub(super) fn of_bytes(found: Option<Record<'_>>) -> Result<Option<Record<'_>>, Refusal> {
     match found {
         Some(record) if record.kind != Kind::Bytes => {
@@ -43,7 +43,7 @@ fn show_xt(record: &Record<'_>, outputs: &mut Pairs) {
     }
 }
 
-/// Puts a value in place of what is there, of whatever kind.
+/// Replaces what is there, of whatever kind, by a value.
 pub(super) fn put(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -104,7 +104,7 @@ pub(super) fn append(
     database: DatabaseId,
 ) -> Written {
     let (key, value) = (inputs.need("key")?, inputs.need("value")?);
-    // The expiry is the new one, so this is no append of the store's.
+    // The expiry is a new one, so the store's append does not fit.
     let old = of_bytes(tx.get(database, key)?)?.map(|record| record.value).unwrap_or_default();
     let value = [old, value].concat();
     put(tx, database, key, &value, inputs.xt())?;
@@ -143,12 +143,12 @@ pub(super) fn seize(
     Ok(outputs)
 }
 
-/// What a counter that is missing begins with.
+/// What a missing counter begins with.
 #[derive(Clone, Copy)]
 enum Origin<N> {
-    /// It has to be there.
+    /// It must exist.
     Try,
-    /// Zero, also in place of one that is there.
+    /// Zero, even if it exists.
     Set,
     Number(N),
 }
@@ -184,7 +184,7 @@ pub(super) fn increment(
             let value = value.try_into().map(i64::from_be_bytes).map_err(|_| inconsistent())?;
             match origin {
                 Origin::Set => 0,
-                // To ask for the number is no write.
+                // Asking for the number is not a write.
                 _ if by == 0 => return Ok(output("num", value.to_string())),
                 _ => value,
             }
@@ -213,7 +213,7 @@ pub(super) fn increment_double(
             match origin {
                 Origin::Set => Fixed::ZERO,
                 _ if value.value().is_nan() => return Err(inconsistent()),
-                // What is infinite stays so, and to ask for the number is no write.
+                // An infinite value stays infinite, and asking for the number is not a write.
                 _ if by == 0.0 || !value.is_finite() => {
                     return Ok(output("num", number::show(value.value())));
                 }

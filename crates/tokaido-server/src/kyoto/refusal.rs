@@ -1,4 +1,4 @@
-//! Why a call was not done, as Kyoto Tycoon says it.
+//! Why a call was not done, in the terms of Kyoto Tycoon.
 
 use tokaido_store::{CommitError, ReadError, TransactError, WriteError};
 
@@ -9,20 +9,20 @@ use crate::placement::RunError;
 #[error("{message}")]
 pub(crate) struct Refusal {
     pub(crate) kind: Kind,
-    /// What the client is told under the name `ERROR`.
+    /// The message that the client gets under the name `ERROR`.
     pub(crate) message: String,
 }
 
-/// Which of its statuses a refusal has.
+/// The status of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// 400
     Invalid,
     /// 403
     Forbidden,
-    /// 450: the data is not as the call demands.
+    /// 450: the data does not meet the call's conditions.
     Logic,
-    /// 404 in the REST interface, else as [`Self::Logic`].
+    /// 404 in the REST interface, otherwise as [`Self::Logic`].
     Missing,
     /// 500
     Internal,
@@ -32,7 +32,7 @@ pub(crate) enum Kind {
     TimedOut,
 }
 
-/// The errors of Kyoto Cabinet's databases that there are here.
+/// The errors of Kyoto Cabinet's databases that occur here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DatabaseError {
     NotImplemented = 1,
@@ -65,7 +65,7 @@ impl DatabaseError {
         }
     }
 
-    /// The refusal with Kyoto Cabinet's own words.
+    /// The refusal with Kyoto Cabinet's own message.
     pub(crate) fn refusal(self) -> Refusal {
         self.because(self.name())
     }
@@ -82,7 +82,7 @@ impl Refusal {
         Self { kind, message: message.into() }
     }
 
-    /// An input is missing, or none that can be understood.
+    /// An input is missing or invalid.
     pub(crate) fn parameters() -> Self {
         Self::new(Kind::Invalid, "invalid parameters")
     }

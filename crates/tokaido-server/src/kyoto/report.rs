@@ -10,14 +10,14 @@ use crate::{
     shared::{TOKAIDO_VERSION, wall_clock_us},
 };
 
-/// The version of Kyoto Tycoon whose procedures are understood.
+/// The version of Kyoto Tycoon whose procedures are supported.
 const KYOTO_TYCOON_VERSION: &str = "0.9.56";
 
 fn put(outputs: &mut Pairs, name: &str, value: impl std::fmt::Display) {
     outputs.insert(name.as_bytes().to_vec(), value.to_string().into());
 }
 
-/// Tells of the server.
+/// Reports on the server.
 pub(crate) fn report(
     shared: &Shared,
     metrics: &Metrics,
@@ -55,7 +55,7 @@ pub(crate) fn report(
     Ok(outputs)
 }
 
-/// Tells of a database.
+/// Reports on a database.
 pub(crate) fn status(
     _: &Inputs,
     tx: &mut dyn ReadTransaction,

@@ -15,10 +15,10 @@ pub(crate) struct Found {
     pub(crate) expires_at: Option<SystemTime>,
 }
 
-/// When a record is put, by the header `X-Kt-Mode`.
+/// When to put a record, by the header `X-Kt-Mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// In any case.
+    /// Always.
     Set,
     /// If there is none.
     Add,
@@ -74,8 +74,8 @@ pub(crate) fn remove(
     if removed { Ok(()) } else { Err(DatabaseError::Missing.refusal()) }
 }
 
-/// The time that the header `X-Kt-Xt` gives, in seconds since the epoch: a number, a date of HTTP
-/// (RFC 9110), or one of W3CDTF in UTC, as `2026-11-22T12:00:00Z`.
+/// The time in the header `X-Kt-Xt`, in seconds since the epoch: a number, an HTTP date (RFC
+/// 9110), or a W3CDTF date in UTC, such as `2026-11-22T12:00:00Z`.
 pub(crate) fn parse_time(text: &str) -> Result<i64, Refusal> {
     let text = text.trim();
     if let Ok(seconds @ 1..) = text.parse::<i64>() {

@@ -26,7 +26,7 @@ impl Script {
         Self { principal, name: name.to_vec(), arguments: arguments(pairs) }
     }
 
-    /// The procedure, where it has that name.
+    /// The procedure of that name, in this program.
     pub(crate) fn find(&self, shared: &Shared, program: &Program) -> Result<ProcedureId, Refusal> {
         let id = program.find(&self.name).ok_or_else(|| {
             let why = shared.program.loading().why_missing(&self.name);
@@ -40,8 +40,8 @@ impl Script {
         Ok(id)
     }
 
-    /// Calls it; gives nothing if it writes and the transaction does not, else its outputs, or a refusal that
-    /// undoes nothing, and what it has published.
+    /// Calls it. Returns nothing if it writes and the transaction does not; otherwise its outputs,
+    /// or a refusal that undoes nothing, and what it has published.
     pub(crate) fn run(
         &self,
         shared: &Shared,
@@ -100,7 +100,7 @@ fn arguments<'p>(pairs: impl Iterator<Item = (&'p [u8], &'p [u8])>) -> Vec<Value
     vec![Value::Map(pairs.map(|(name, value)| (text(name), text(value))).collect())]
 }
 
-/// The pairs of the table that a procedure has returned; nothing is none.
+/// The pairs of the table that a procedure has returned; nil means none.
 fn outputs(result: Value) -> Option<Pairs> {
     let fields = match result {
         Value::Nil => Vec::new(),

@@ -1,4 +1,4 @@
-//! Conditions: a call may wait for one before it runs, and signal one after.
+//! Conditions: a call may wait for one before it runs, and signal one afterwards.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,16 +16,16 @@ use super::{
     refusal::{Kind, Refusal},
 };
 
-/// How long a call waits unless `WAITTIME` says.
+/// How long a call waits unless `WAITTIME` says otherwise.
 const WAIT_SECONDS_DEFAULT: f64 = 30.0;
 
 /// Maximum time that a call waits.
 const WAIT_SECONDS_MAX: f64 = 24.0 * 60.0 * 60.0;
 
-/// A call that waits looks so often whether the server stops.
+/// How often a waiting call checks whether the server is stopping.
 const STOP_CHECK: Duration = Duration::from_millis(200);
 
-/// Who waits for what. There is at most one who waits for each connection.
+/// The calls that wait, by condition. Each connection has at most one.
 #[derive(Default)]
 pub(crate) struct Signals {
     waiting: Mutex<HashMap<Vec<u8>, VecDeque<Sender<()>>>>,
@@ -33,11 +33,11 @@ pub(crate) struct Signals {
 
 impl Signals {
     fn waiting(&self) -> std::sync::MutexGuard<'_, HashMap<Vec<u8>, VecDeque<Sender<()>>>> {
-        // Nothing is left half done in there.
+        // No change under this lock is left half done.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the condition that a call names, if it does.
+    /// Waits for the condition that a call names, if any.
     pub(crate) async fn wait(
         &self,
         inputs: &Inputs,
@@ -67,7 +67,7 @@ impl Signals {
         receiver
     }
 
-    /// Forgets those who wait no longer.
+    /// Forgets calls that no longer wait.
     fn forget(&self, condition: &[u8]) {
         let mut waiting = self.waiting();
         if let Some(senders) = waiting.get_mut(condition) {
@@ -78,8 +78,8 @@ impl Signals {
         }
     }
 
-    /// Wakes one who waits for the condition that a call names, if it does, or all of them; tells how
-    /// many.
+    /// Wakes one call that waits for the condition that this call names, if any, or all of them.
+    /// Returns how many.
     pub(crate) fn signal(&self, inputs: &Inputs) -> Option<usize> {
         let condition = inputs.get("SIGNAL")?;
         let max = if inputs.has("SIGNALBROAD") { usize::MAX } else { 1 };
@@ -89,7 +89,7 @@ impl Signals {
         while woken < max
             && let Some(sender) = senders.pop_front()
         {
-            // One who has just given up is passed over.
+            // A call that has just given up is skipped.
             woken += usize::from(sender.send(()).is_ok());
         }
         if senders.is_empty() {

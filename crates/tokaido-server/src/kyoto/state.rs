@@ -3,7 +3,7 @@
 use super::{figures::Figures, signals::Signals};
 use crate::config::KyotoConfig;
 
-/// What they share.
+/// The shared state.
 #[derive(Default)]
 pub(crate) struct State {
     databases: Vec<String>,
@@ -16,7 +16,7 @@ impl State {
         Self { databases: config.databases.clone(), ..Self::default() }
     }
 
-    /// The databases that have numbers, in the order of these.
+    /// The databases that have numbers, in numerical order.
     pub(crate) fn databases(&self) -> &[String] {
         &self.databases
     }

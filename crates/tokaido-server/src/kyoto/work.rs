@@ -1,4 +1,4 @@
-//! What each procedure comes down to.
+//! What each procedure amounts to.
 
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 use tokaido_wire::kyoto::{Pairs, Verb};
@@ -31,11 +31,11 @@ pub(crate) enum Work {
     WriteAt(fn(&Inputs, &mut Cursor, &mut dyn WriteTransaction, DatabaseId) -> Outcome),
     /// It forgets a cursor.
     Forget,
-    /// It tells of the server.
+    /// It reports on the server.
     Report,
     /// It waits until all is durable.
     Synchronize,
-    /// It calls a procedure of the operator's.
+    /// It calls one of the operator's procedures.
     Script,
 }
 
@@ -86,12 +86,12 @@ pub(crate) fn work(verb: Verb) -> (Work, Figure) {
     }
 }
 
-/// Refuses what there is not.
+/// Refuses what does not exist here.
 fn refuse(reason: &str) -> Outcome {
     Err(Refusal::new(Kind::NotImplemented, reason))
 }
 
-/// Refuses to run a program of the operator's system for a client.
+/// Refuses to run a system command for a client.
 pub(crate) fn check_synchronize(inputs: &Inputs) -> Result<(), Refusal> {
     match inputs.get("command") {
         None | Some(b"") => Ok(()),

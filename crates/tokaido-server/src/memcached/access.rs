@@ -1,10 +1,10 @@
-//! What a request needs of the rules of users.
+//! Which rights a request needs.
 
 use tokaido_wire::memcached::{BinaryRequest, Effect, Request};
 
 use crate::access::{Denied, Keys, Permission, Principal, allow};
 
-/// Whether whoever it is may make this request.
+/// Checks that this request is allowed.
 pub(super) fn allow_text(
     principal: &Principal,
     effect: Effect,
@@ -33,7 +33,7 @@ pub(super) fn allow_text(
     allow(principal, permission(effect, &keys))
 }
 
-/// As [`allow_text`], of the binary protocol.
+/// As [`allow_text`], for the binary protocol.
 pub(super) fn allow_binary(
     principal: &Principal,
     effect: Effect,

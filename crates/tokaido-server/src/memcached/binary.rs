@@ -1,4 +1,4 @@
-//! The operations of the binary protocol: what is done, and what is said of it.
+//! The operations of the binary protocol: what they do, and what they reply.
 
 use tokaido_store::CommitNumber;
 use tokaido_wire::memcached::{
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::protocol::Context;
 
-/// The one way to authenticate.
+/// The only authentication mechanism.
 const MECHANISM: &[u8] = b"PLAIN";
 
 /// A request with its row of the table, and what its reply repeats.
@@ -27,7 +27,7 @@ pub(super) struct Asked<'r> {
     pub(super) request: &'r BinaryRequest<'r>,
 }
 
-/// Answers a request, or tells that it must run on the writer.
+/// Answers a request, or says that it must run on the writer.
 pub(super) fn answer(
     session: &mut Session,
     asked: &Asked<'_>,
@@ -66,7 +66,7 @@ fn run(
     output: &mut Vec<u8>,
 ) -> Result<Step, Failure> {
     let is_quiet = asked.operation.is_quiet;
-    // What is left to be said: that it is done, or what is wrong.
+    // What remains to be replied: that it is done, or what is wrong.
     let (status, cas) = match asked.request {
         BinaryRequest::Get { key, touch } => {
             get(session, asked, key, *touch, context, output)?;
@@ -107,7 +107,7 @@ fn run(
     Ok(Step::Done)
 }
 
-/// Says why a request is not done.
+/// Replies why a request is not done.
 fn refuse(
     session: &Session,
     echo: Echo,
@@ -177,7 +177,7 @@ fn get(
     Ok(())
 }
 
-/// A miss says so in words, or has the key.
+/// A miss comes with its message, or with the key.
 fn miss(asked: &Asked<'_>, key: &[u8], output: &mut Vec<u8>) {
     let status = Status::NotFound;
     let body = if asked.operation.with_key {
@@ -188,7 +188,7 @@ fn miss(asked: &Asked<'_>, key: &[u8], output: &mut Vec<u8>) {
     reply::reply(output, asked.echo, status, 0, body);
 }
 
-/// As a hit, without the value.
+/// Like a hit, without the value.
 fn touch(
     session: &Session,
     asked: &Asked<'_>,
@@ -281,7 +281,7 @@ fn count(
     Ok(())
 }
 
-/// A reply for each figure, and an empty one behind them.
+/// A reply for each figure, and an empty one after them.
 fn stat(
     session: &Session,
     asked: &Asked<'_>,
@@ -340,7 +340,7 @@ fn authenticate(
     }
 }
 
-/// Operations that are all in their opcode.
+/// Operations without arguments.
 fn plain(asked: &Asked<'_>, context: &Context<'_>, output: &mut Vec<u8>) -> Step {
     let value = match asked.operation.verb {
         BinaryVerb::Version => MEMCACHED_VERSION.as_bytes(),
@@ -359,7 +359,7 @@ fn plain(asked: &Asked<'_>, context: &Context<'_>, output: &mut Vec<u8>) -> Step
     if asked.operation.verb == BinaryVerb::Quit { Step::Close } else { Step::Done }
 }
 
-/// Says that there is no such operation, or that it has no such form.
+/// Replies that there is no such operation, or that it has no such form.
 pub(super) fn refuse_unknown(
     echo: Echo,
     request: &BinaryRequest<'_>,

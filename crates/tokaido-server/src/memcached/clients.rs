@@ -11,7 +11,7 @@ use std::{
 use super::figures::{Counts, Figures};
 use crate::shared::wall_clock_us;
 
-/// What one session shows to the others. The session alone writes to it.
+/// What one session shows to the others. Only the session itself writes to it.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(super) peer: String,
@@ -20,18 +20,18 @@ pub(crate) struct Client {
     pub(super) figures: Figures,
 }
 
-/// All of them.
+/// All sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Clients(Mutex<Sessions>);
 
 #[derive(Debug, Default)]
 struct Sessions {
     open: BTreeMap<u64, Arc<Client>>,
-    /// How many there have been.
+    /// How many sessions there have been.
     opened: u64,
-    /// What those that have ended had done.
+    /// The counts of the sessions that have ended.
     ended: Counts,
-    /// What all had done when the figures were reset.
+    /// The counts of all sessions when the figures were reset.
     reset: Counts,
 }
 
@@ -52,7 +52,7 @@ impl Clients {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a session in, until the entry is dropped.
+    /// Registers a session until the entry is dropped.
     pub(super) fn enter(self: &Arc<Self>, peer: &str, local: &str) -> Entry {
         let client = Arc::new(Client {
             peer: peer.to_owned(),
@@ -74,12 +74,12 @@ impl Clients {
         (sessions.open.len(), sessions.opened)
     }
 
-    /// Those that are open.
+    /// The open sessions.
     pub(super) fn open(&self) -> Vec<(u64, Arc<Client>)> {
         self.sessions().open.iter().map(|(id, client)| (*id, client.clone())).collect()
     }
 
-    /// What was done since the start, or since the last [`reset`](Self::reset).
+    /// The counts since the start, or since the last [`reset`](Self::reset).
     pub(super) fn counts(&self) -> Counts {
         let sessions = self.sessions();
         let mut counts = sessions.counts();
@@ -94,7 +94,7 @@ impl Clients {
     }
 }
 
-/// A session among the open ones, as long as this lives.
+/// Keeps a session among the open ones as long as it lives.
 #[derive(Debug)]
 pub(super) struct Entry {
     clients: Arc<Clients>,
@@ -103,7 +103,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Notes that the client was heard of.
+    /// Notes when the client was heard from.
     pub(super) fn note(&self, now_ms: u64) {
         self.client.active_at_ms.store(now_ms, Relaxed);
     }

@@ -12,7 +12,7 @@ macro_rules! figures {
             $($figure,)*
         }
 
-        /// Their names, as `stats` has them, in its order.
+        /// Their names in `stats`, in its order.
         pub(super) const NAMES: &[&str] = &[$($name),*];
     };
 }
@@ -43,7 +43,7 @@ figures! {
     BytesWritten "bytes_written"
 }
 
-/// How often each has happened. One session alone writes to it.
+/// How often each has happened. Only one session writes to it.
 #[derive(Debug)]
 pub(super) struct Figures([AtomicU64; NAMES.len()]);
 
@@ -67,5 +67,5 @@ impl Figures {
     }
 }
 
-/// The figures of one moment.
+/// The figures at one moment.
 pub(super) type Counts = [u64; NAMES.len()];

@@ -1,4 +1,4 @@
-//! The meta commands: what is done, and what is said of it, flag by flag in the order of the request.
+//! The meta commands: what they do, and what they reply, flag by flag in the order of the request.
 
 use tokaido_store::{Amendment, CommitNumber, Marks, NewRecord, Record, WriteTransaction};
 use tokaido_wire::memcached::{Exptime, Meta, Store, text as reply};
@@ -13,12 +13,12 @@ use super::{
 };
 use crate::protocol::Context;
 
-/// Seconds until a time, a part of one counting as a whole; `None`: for ever.
+/// Seconds until a time, rounded up; `None`: forever.
 fn seconds_left(expires_at_ms: Option<u64>, now_ms: u64) -> Option<u64> {
     expires_at_ms.map(|at| at.saturating_sub(now_ms).div_ceil(1000))
 }
 
-/// The expiry that a flag gives, if it is one that does.
+/// The expiry that a flag sets, if it sets one.
 fn exptime_of(word: &[u8], asked: &Meta<'_>, is_new: bool) -> Option<Exptime> {
     match word[0] {
         b'T' => asked.flags.ttl,
@@ -27,7 +27,7 @@ fn exptime_of(word: &[u8], asked: &Meta<'_>, is_new: bool) -> Option<Exptime> {
     }
 }
 
-/// Follows a flag that changes the expiry. Until it comes, the old one counts, and is told.
+/// Applies a flag that changes the expiry. Before the flag, the old expiry counts, and is reported.
 fn expiry_at(
     word: &[u8],
     asked: &Meta<'_>,
@@ -40,7 +40,7 @@ fn expiry_at(
     }
 }
 
-/// What `mg` has found, with what it makes of it.
+/// What `mg` has found, and what it makes of it.
 struct Found<'v> {
     value: &'v [u8],
     flags: u32,
@@ -57,14 +57,14 @@ impl<'v> Found<'v> {
     }
 }
 
-/// What becomes of the record, and whether the client is to renew the value.
+/// What happens to the record, and whether the client is to renew the value.
 struct Plan {
     expires_at_ms: Option<u64>,
     wins: bool,
 }
 
-/// Follows the flags that change something. Whether the time left is short is asked of the expiry that
-/// the record has at that flag.
+/// Applies the flags that change something. Whether the time left is short is decided by the expiry
+/// that the record has at that flag.
 fn plan(asked: &Meta<'_>, found: &Found<'_>, now_ms: u64) -> Plan {
     let is_claimed = found.marks.has(Marks::CLAIMED);
     let mut plan = Plan { expires_at_ms: found.expires_at_ms, wins: false };
@@ -118,12 +118,12 @@ pub(super) fn get(
     Ok(Step::Done)
 }
 
-/// What came of reading.
+/// The outcome of reading.
 enum Read {
     Hit,
     Miss,
-    /// It cannot be answered without a change of the record, which may have been read to find that out;
-    /// then this tells whether it had been read before.
+    /// The answer needs a change of the record. If the record has been read to find that out, this
+    /// says whether it had been read before.
     Changes {
         was_fetched: Option<bool>,
     },
@@ -234,7 +234,7 @@ fn show_seconds_left(expires_at_ms: Option<u64>, now_ms: u64, output: &mut Vec<u
     }
 }
 
-/// Writes what is sent back of the request.
+/// Writes the parts of the request that are sent back.
 fn echo(asked: &Meta<'_>, output: &mut Vec<u8>) {
     asked.words.for_each(|word| echo_word(asked, word, output));
 }
@@ -279,7 +279,7 @@ pub(super) fn set(
     Ok(())
 }
 
-/// What came of `md`.
+/// The outcome of `md`.
 enum Deleted {
     Yes,
     Marked,
@@ -338,14 +338,14 @@ fn delete_or_mark(
     let mut new = record.with_same_value(&value);
     if flags.drops_value {
         new.flags = flags.client_flags;
-        // An empty value is no number, boolean or list any more.
+        // An empty value is no longer a number, boolean or list.
         new.marks = record.marks.without(record.marks.form());
     }
     if let Some(ttl) = flags.ttl {
         new.expires_at_ms = ttl.at_ms(now_ms);
     }
     if flags.invalidates {
-        // Whoever reads it next is told to renew it.
+        // The next reader is told to renew it.
         new.marks = new.marks.and(Marks::STALE).without(Marks::CLAIMED);
     }
     tx.put(database, key, new)?;
@@ -360,7 +360,7 @@ pub(super) fn count(
     output: &mut Vec<u8>,
 ) -> Result<(), Failure> {
     let flags = asked.flags;
-    // Of one that is made, the last of the two flags says when it expires.
+    // For a new counter, the last of the two flags decides when it expires.
     let made_until = asked.words.filter_map(|word| exptime_of(word, asked, true)).last();
     let how = Count {
         by: flags.delta.unwrap_or(1),

@@ -1,8 +1,8 @@
-//! The memcached protocol: text with meta commands, and binary. `docs/memcached.md` is its manual.
+//! The memcached protocol: text with meta commands, and binary. The manual is `docs/memcached.md`.
 //!
-//! The tables of commands are the codec's, `COMMANDS` and `OPERATIONS` of `tokaido_wire::memcached`; what a command may do
-//! follows from it here, and so does the page of documentation. `operations` is what all of them do to
-//! records, `text`, `meta` and `binary` say it in their own words.
+//! The codec has the tables of commands, `COMMANDS` and `OPERATIONS` of `tokaido_wire::memcached`.
+//! From them follow the rights that a command needs, and the page of documentation. `operations` is
+//! what all commands do to records; `text`, `meta` and `binary` are their three forms.
 
 mod access;
 mod binary;
@@ -27,5 +27,5 @@ pub(crate) use protocol::{Memcached, refusal};
 pub(crate) use session::Session;
 pub(crate) use state::State;
 
-/// The version of memcached whose commands are understood; clients switch features on by it.
+/// The version of memcached whose commands are supported; clients enable features by it.
 pub(crate) const MEMCACHED_VERSION: &str = "1.6.18";

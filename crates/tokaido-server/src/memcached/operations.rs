@@ -8,28 +8,28 @@ use tokaido_wire::memcached::{Exptime, Mode, Store, unsigned};
 
 use super::failure::{Failure, is_too_large};
 
-/// What came of storing a value.
+/// The outcome of storing a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoreOutcome {
-    /// It is there, under this cas.
+    /// It is stored, under this cas.
     Stored(CommitNumber),
-    /// The value that was there has another cas.
+    /// The existing value has another cas.
     Exists,
-    /// There is none to compare the cas with.
+    /// There is no value to compare the cas with.
     NotFound,
     /// The mode's condition does not hold, or the result would be too long.
     NotStored,
-    /// It is too long for the database. A value that it was to replace is gone.
+    /// It is too long for the database. The value that it was to replace is gone.
     TooLarge,
 }
 
-/// The record, if it is one that the protocol can show: one of bytes.
+/// The record, if the protocol can show it: if it is one of bytes.
 pub(super) fn shown(record: Option<Record<'_>>) -> Option<Record<'_>> {
     record.filter(|record| record.kind == Kind::Bytes)
 }
 
-/// Stores a value. `may_be_stale`: one whose cas is lower than what is there takes its place, as a
-/// stale one. No value may become longer than `len_max`.
+/// Stores a value. With `may_be_stale`, one whose cas is lower than that of the existing value
+/// replaces it, as a stale one. No value may become longer than `len_max`.
 pub(super) fn store(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -94,47 +94,47 @@ fn put(
     }
 }
 
-/// What came of moving a counter.
+/// The outcome of changing a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// It has a new value.
     Moved(Counter),
-    /// It was missing, and is there now.
+    /// It was missing, and has been created.
     Made(Counter),
-    /// The value is no number.
+    /// The value is not a number.
     NotNumeric,
-    /// There is none.
+    /// It does not exist.
     NotFound,
     /// It has another cas.
     Exists,
 }
 
-/// A counter that was moved or made.
+/// A counter that was changed or created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Counter {
     pub(super) number: u64,
     pub(super) version: CommitNumber,
-    /// The expiry that it had before.
+    /// Its previous expiry.
     pub(super) expired_at_ms: Option<u64>,
-    /// When it was moved.
+    /// When it was changed.
     pub(super) now_ms: u64,
 }
 
-/// How a counter is to be moved.
+/// How to change a counter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
     pub(super) by: u64,
     pub(super) is_down: bool,
-    /// The cas that is to be there; 0: any.
+    /// The cas that it must have; 0: any.
     pub(super) cas: u64,
-    /// The number and the expiry of one that is missing; `None`: it stays missing.
+    /// The number and the expiry for a missing counter; `None`: it stays missing.
     pub(super) vivify: Option<(u64, Exptime)>,
-    /// The new expiry, if one that is there gets one.
+    /// The new expiry for an existing counter, if it gets one.
     pub(super) exptime: Option<Exptime>,
 }
 
-/// Moves a counter. A number that gets shorter is filled up with spaces, and its record stays the same
-/// in all but the value; a longer one is a new record.
+/// Changes a counter. A number that gets shorter is padded with spaces, and only the value of its
+/// record changes; a longer one is a new record.
 pub(super) fn count(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -177,8 +177,8 @@ fn make_counter(
     Ok(Counted::Made(Counter { number, version: tx.number(), expired_at_ms, now_ms }))
 }
 
-/// Gives a record a new expiry, which counts as a read of it; gives what `keep` takes of it, and its
-/// cas from then on.
+/// Gives a record a new expiry, which counts as a read of it. Returns what `keep` takes of it, and
+/// its new cas.
 pub(super) fn touch<T>(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -198,7 +198,7 @@ pub(super) fn shown_part(record: &Record<'_>) -> (u32, Vec<u8>) {
     (record.flags, record.value.to_vec())
 }
 
-/// Deletes a record, if it has this cas, or whatever its cas if that is 0; `None` without one.
+/// Deletes a record if it has this cas, or in any case if that is 0; `None` if there is no record.
 pub(super) fn delete(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,

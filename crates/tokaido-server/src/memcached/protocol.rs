@@ -28,21 +28,21 @@ pub(crate) struct Memcached {
     codec: Codec,
 }
 
-/// The first byte of a connection tells which of the two its client speaks.
+/// The first byte of a connection shows which of the two its client speaks.
 enum Codec {
     Unknown,
     Text(TextDecoder),
     Binary(BinaryDecoder),
 }
 
-/// What becomes of a request.
+/// The outcome of a request.
 pub(super) enum Step {
     Done,
     Close,
     NeedsWriter,
 }
 
-/// What an error in the place of a reply must know of the request.
+/// What an error in place of a reply must know about the request.
 #[derive(Debug)]
 pub(crate) enum Token {
     Text,
@@ -59,7 +59,7 @@ impl Memcached {
     }
 }
 
-/// Before a client of the text protocol has given the password, nothing else is understood.
+/// Until a client of the text protocol has authenticated, nothing else is understood.
 fn authenticate(
     session: &mut Session,
     decoder: &mut TextDecoder,
@@ -100,8 +100,8 @@ fn broken(error: ProtocolError, output: &mut Vec<u8>) -> Progress<Token> {
     Progress::Failed
 }
 
-/// The time of the batch, where it has one: a reading of the clock for each request would cost as much as
-/// a good part of the request.
+/// The time of the batch, where it has one: reading the clock for each request would cost as much
+/// as a good part of the request.
 fn now_ms(context: &Context<'_>) -> u64 {
     match &context.target {
         Target::Snapshot(snapshot) => snapshot.now_ms(),
@@ -171,7 +171,7 @@ fn step_binary(
         }
     };
     let token = Some(Token::Binary(echo));
-    // A client that must authenticate is not told which operations there are, either.
+    // A client that must authenticate is not told which operations exist, either.
     let effect = operation.map_or(Effect::Session, |operation| operation.effect);
     match access::allow_binary(&session.principal, effect, &request) {
         Ok(()) => {}
@@ -207,7 +207,7 @@ fn step_binary(
         Step::Done => {}
     }
     decoder.skip(skip);
-    // A quiet request that has succeeded is told of nonetheless if it is not made durable.
+    // A quiet request that has succeeded still gets a reply if it is not made durable.
     Progress::Done { consumed, token }
 }
 
@@ -270,7 +270,7 @@ impl Protocol for Memcached {
     }
 }
 
-/// The only reply on a connection that is not served, of which `first` has come.
+/// The only reply on a connection that is not served. `first` is what has been received.
 pub(crate) fn refusal(reason: &str, first: &[u8]) -> Vec<u8> {
     let mut message = Vec::new();
     if first.first() == Some(&REQUEST_MAGIC) {

@@ -1,4 +1,4 @@
-//! What the server remembers of one connection between its requests, and how a request reaches data.
+//! The server's state for one connection between its requests, and how a request reaches data.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     protocol::{Context, Target},
 };
 
-/// What the server remembers of one connection.
+/// The server's state for one connection.
 pub(crate) struct Session {
     pub(super) database: DatabaseId,
     pub(super) capabilities: Capabilities,
@@ -51,12 +51,12 @@ impl Session {
         self.figures().count(figure);
     }
 
-    /// Counts one of two.
+    /// Counts one of two figures.
     pub(super) fn count_either(&self, is_first: bool, first: Figure, second: Figure) {
         self.count(if is_first { first } else { second });
     }
 
-    /// Whether a write has to go to the writer, and is not there.
+    /// Whether a write has to go to the writer, and is not there yet.
     pub(super) fn needs_writer(&self, context: &Context<'_>) -> bool {
         let is_there = matches!(context.target, Target::Writer(_));
         let is_held = context.shared.pause.holds_writes();
@@ -80,9 +80,9 @@ impl Session {
         }
     }
 
-    /// Runs `body` as one transaction: here, if the database takes no part in transactions, else on
-    /// the writer, where the caller has seen to it that the request [is](Self::needs_writer). It may
-    /// run more than once.
+    /// Runs `body` as one transaction: here, if the database takes no part in transactions,
+    /// otherwise on the writer. The caller has made sure that the request runs
+    /// [there](Self::needs_writer). It may run more than once.
     pub(super) fn write<T>(
         &self,
         context: &mut Context<'_>,

@@ -13,10 +13,10 @@ use crate::config::MemcachedConfig;
 /// The highest level of `verbosity`.
 const VERBOSITY_MAX: u32 = 2;
 
-/// What they share.
+/// The shared state.
 pub(crate) struct State {
     database_name: String,
-    /// Once somebody speaks the protocol.
+    /// Set once a client speaks the protocol.
     database: OnceLock<DatabaseId>,
     pub(super) clients: Arc<Clients>,
     verbosity: AtomicU32,

@@ -17,13 +17,13 @@ use crate::{
     system::processor_time,
 };
 
-/// Figures in their order.
+/// Figures in order.
 pub(super) type Group = Vec<(String, String)>;
 
-/// What came of a request for figures.
+/// The outcome of a request for figures.
 pub(super) enum Told {
     Group(Group),
-    /// They count from 0 again.
+    /// The figures count from 0 again.
     Reset,
     /// There is no such group.
     Unknown,
@@ -68,7 +68,7 @@ pub(super) fn tell(
     }))
 }
 
-/// What the database holds and, of a cache, what it has done.
+/// What the database holds and, for a cache, what it has done.
 struct Holdings {
     database: DatabaseStatistics,
     cache: Option<cache::Statistics>,
@@ -132,7 +132,7 @@ fn general(session: &Session, context: &mut Context<'_>) -> Result<Group, Failur
     Ok(group)
 }
 
-/// There is one class of items, number 1: memory is not dealt out by sizes.
+/// There is one class of items, number 1: memory is not divided by sizes.
 fn items(session: &Session, context: &mut Context<'_>) -> Result<Group, Failure> {
     let holdings = Holdings::of(session, context)?;
     let cache = holdings.cache.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The commands of the text protocol: what is done, and what is said of it.
+//! The commands of the text protocol: what they do, and what they reply.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::protocol::Context;
 
-/// Answers a request, or tells that it must run on the writer.
+/// Answers a request, or says that it must run on the writer.
 pub(super) fn answer(
     session: &Session,
     request: &Request<'_>,
@@ -40,7 +40,7 @@ pub(super) fn answer(
     }
 }
 
-/// Whether it is a meta command, whose errors are told even if it is quiet.
+/// Whether it is a meta command, whose errors are reported even if it is quiet.
 pub(super) fn is_meta(request: &Request<'_>) -> bool {
     use Request::{MetaArithmetic, MetaDelete, MetaGet, MetaSet};
     matches!(request, MetaGet(_) | MetaSet(..) | MetaDelete(_) | MetaArithmetic(_))
@@ -88,7 +88,7 @@ fn run(
     Ok(Step::Done)
 }
 
-/// Runs a request whose reply ends in a line that says what came of it; gives that line.
+/// Runs a request whose reply ends in a line with its outcome. Returns that line.
 fn last_line(
     session: &Session,
     request: &Request<'_>,
@@ -173,7 +173,7 @@ fn get(
     })
 }
 
-/// In one transaction; where there are none, key by key.
+/// In one transaction; on a database without transactions, key by key.
 fn get_and_touch(
     session: &Session,
     keys: Words<'_>,
@@ -286,7 +286,7 @@ fn touch(
     Ok(touched.is_some())
 }
 
-/// Deletes every record. Only a cache can be told to do it later.
+/// Deletes every record. Only a cache can be told to do it after a delay.
 pub(super) fn flush(
     session: &Session,
     delay: Exptime,

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// A pattern of that list: `HOST:PORT`, either of which may be `*`, or `unix:PATH`.
 ///
-/// What counts is what a handler names. A name is allowed whatever addresses it has, and an address is not allowed
-/// because some name has it.
+/// It is compared with what a handler names. A name is allowed whatever addresses it has, and an
+/// address is not allowed because some name has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AllowedPeer {
@@ -22,12 +22,12 @@ enum Host {
     Address(IpAddr),
     /// In lower case.
     Name(String),
-    /// With the dot before it, in lower case.
+    /// With the leading dot, in lower case.
     NameBelow(String),
     Path(String),
 }
 
-/// A text is no such pattern.
+/// A text is not such a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} names no peer; write HOST:PORT, where the host is a name, *.DOMAIN, an address or *, and the port a number or *, or unix:PATH"

@@ -1,5 +1,5 @@
-//! A socket of datagrams. That its peer takes none is told beside them, as an error of the socket, which who waits for a
-//! datagram has to wait for, too.
+//! A datagram socket. If the peer accepts no datagrams, the socket reports it separately, as an
+//! error, so whoever waits for a datagram must wait for errors, too.
 
 use std::{
     cell::RefCell,
@@ -18,10 +18,10 @@ const DATAGRAM_OR_ERROR: Interest = Interest::READABLE.add(Interest::ERROR);
 
 type Readiness = Pin<Box<dyn Future<Output = io::Result<()>>>>;
 
-/// A socket that sends datagrams to one peer, and takes them from there alone.
+/// A socket that sends datagrams to one peer, and receives them only from it.
 pub(super) struct Datagrams {
     pub(super) socket: Rc<UdpSocket>,
-    /// As long as somebody waits.
+    /// Set while a receiver waits.
     readiness: RefCell<Option<Readiness>>,
 }
 
@@ -36,7 +36,7 @@ impl Datagrams {
         Ok(Self { socket: Rc::new(socket), readiness: RefCell::default() })
     }
 
-    /// Takes one datagram; what does not fit is lost.
+    /// Receives one datagram; what does not fit is lost.
     pub(super) fn try_receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let socket = SockRef::from(&*self.socket);
         let mut receive = || (&*socket).read(buffer);

@@ -1,4 +1,4 @@
-//! What has come on a connection, and was not received yet.
+//! Bytes that have arrived on a connection, and that the handler has not received yet.
 
 use std::{cell::Cell, rc::Rc};
 
@@ -6,23 +6,23 @@ use tokaido_script::{Receive, Received};
 
 use super::until::{self, Found};
 
-/// Up to this capacity, in bytes, an empty buffer is kept.
+/// An empty buffer of up to this capacity, in bytes, is kept.
 const KEPT_MAX: usize = 64 << 10;
 
-/// Bytes in the order in which they came.
+/// Bytes in order of arrival.
 pub(super) struct Input {
     bytes: Vec<u8>,
-    /// How much of it is counted in the sum of all sockets.
+    /// How many of them are counted in the sum of all sockets.
     counted: usize,
     sum: Rc<Cell<usize>>,
-    /// How many of them were received.
+    /// How many of them have been received.
     taken: usize,
-    /// In which of the others, counted from the first, what is looked for does not begin.
+    /// In how many of the remaining ones, from the first, what is looked for does not begin.
     searched: usize,
 }
 
 impl Input {
-    /// Empty; what comes is counted in that sum, for as long as it takes memory.
+    /// An empty input. Its bytes are counted in that sum for as long as they take memory.
     pub(super) fn new(sum: &Rc<Cell<usize>>) -> Self {
         Self { bytes: Vec::new(), counted: 0, sum: Rc::clone(sum), taken: 0, searched: 0 }
     }
@@ -41,8 +41,8 @@ impl Input {
         self.count();
     }
 
-    /// Whether it is there as a whole, which is then appended to `out`. What is asked for stays the same until it is there or
-    /// given up.
+    /// Whether `what` is there as a whole; if so, it is appended to `out`. `what` must stay the
+    /// same until it is there or given up.
     pub(super) fn take(&mut self, what: Receive<'_>, out: &mut Vec<u8>) -> Option<Received> {
         let bytes = &self.bytes[self.taken..];
         let (len, dropped, received) = match what {
@@ -76,9 +76,9 @@ impl Input {
         Some(received)
     }
 
-    /// Appends what there is of something that was not there as a whole.
+    /// Appends what there is of something that has not arrived whole.
     pub(super) fn give_up(&mut self, what: Receive<'_>, out: &mut Vec<u8>) {
-        // What may be the beginning of a text is neither before it nor it.
+        // Bytes that may begin the text belong neither to the text nor to what is before it.
         let len = match what {
             Receive::Until { text, size, .. } => {
                 match until::find(&self.bytes[self.taken..], text, size, self.searched) {

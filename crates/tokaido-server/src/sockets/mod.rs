@@ -1,5 +1,5 @@
-//! Connections that handlers make to other machines: which are allowed, what one request has of them, and those that
-//! are kept for the next one.
+//! Connections that handlers make to other machines: which ones are allowed, those of one request,
+//! and those that are kept for the next one.
 
 mod allow;
 mod datagrams;

@@ -10,7 +10,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use super::stream::message_of;
 
-/// The look-ups of a worker. One counts until the system has answered, also when nobody waits for it any more.
+/// The look-ups of a worker. Each counts until the system has answered, even if nobody waits for it any more.
 #[derive(Clone)]
 pub(super) struct Names {
     free: Arc<Semaphore>,
@@ -25,7 +25,7 @@ impl Names {
     /// The addresses of a host; at least one.
     ///
     /// # Errors
-    /// If the system finds none, or too many names are looked up already.
+    /// If the system finds none, or too many names are being looked up already.
     pub(super) async fn look_up(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, port)]);

@@ -1,4 +1,4 @@
-//! Connections that are kept for the next request, by the names of their pools.
+//! Connections that are kept for the next request, by the name of their pool.
 
 use std::{
     cell::RefCell,
@@ -14,18 +14,18 @@ use super::stream::{Connection, Permit};
 /// Maximum number of pools of a worker.
 const POOLS_MAX: usize = 1000;
 
-/// Those of one worker.
+/// The pools of one worker.
 #[derive(Default)]
 pub(super) struct Pools {
     pools: HashMap<Box<[u8]>, Pool>,
-    /// That of the last connection which was put in.
+    /// The number of the connection that was put in last.
     last_number: u64,
 }
 
-/// A pool is there as long as it has a connection.
+/// A pool exists as long as it has a connection.
 struct Pool {
     size: usize,
-    /// The one that was used last is at the back.
+    /// The most recently used one is at the back.
     idle: VecDeque<Idle>,
 }
 
@@ -33,7 +33,7 @@ struct Idle {
     number: u64,
     connection: Rc<Connection>,
     reused: u32,
-    /// Takes it out when it has been idle for too long, or its peer closes it.
+    /// Removes it when it has been idle for too long, or its peer closes it.
     watch: AbortHandle,
 }
 
@@ -43,7 +43,7 @@ impl Drop for Idle {
     }
 }
 
-/// Takes a connection out of a pool, if that has one; gives how often this was done with it, too.
+/// Takes a connection out of a pool, if that has one. Also returns how often it has been taken out.
 pub(super) fn take(pools: &RefCell<Pools>, name: &[u8]) -> Option<(Rc<Connection>, u32)> {
     let mut pools = pools.borrow_mut();
     loop {
@@ -59,7 +59,7 @@ pub(super) fn take(pools: &RefCell<Pools>, name: &[u8]) -> Option<(Rc<Connection
     }
 }
 
-/// Closes the connection that was not used for the longest in all pools; gives what it counted as.
+/// Closes the least recently used connection of all pools. Returns its permit.
 pub(super) fn evict(pools: &RefCell<Pools>) -> Option<Permit> {
     let pools = &mut pools.borrow_mut().pools;
     let used = |pool: &Pool| pool.idle.front().map(|idle| idle.number);
@@ -72,7 +72,7 @@ pub(super) fn evict(pools: &RefCell<Pools>) -> Option<Permit> {
     idle?.connection.take_permit()
 }
 
-/// Puts a connection into a pool, which then has no more than its size: the one that was not used for the longest goes.
+/// Puts a connection into a pool. If the pool is full, its least recently used connection is closed.
 pub(super) fn put(
     pools: &Rc<RefCell<Pools>>,
     name: &[u8],

@@ -26,7 +26,7 @@ const DATAGRAM_LEN_MAX: usize = 64 << 10;
 
 type Connecting = Pin<Box<dyn Future<Output = Result<Connection, String>>>>;
 
-/// How far a socket is.
+/// The state of a socket.
 enum State {
     Connecting(Connecting),
     Open(Rc<Connection>),
@@ -37,10 +37,10 @@ struct Socket {
     state: State,
     pool: Box<[u8]>,
     pool_size: usize,
-    /// How often the connection was taken out of a pool.
+    /// How often the connection has been taken out of a pool.
     reused: u32,
     input: Input,
-    /// The other side sends no more.
+    /// Whether the other side sends no more.
     has_ended: bool,
     /// What the handler waits for.
     wants: Wants,
@@ -63,7 +63,7 @@ impl Socket {
         }
     }
 
-    /// Whether something that the handler waits for may have happened. It is then waited for no more.
+    /// Whether something that the handler waits for may have happened. If so, the wait for it ends.
     fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         let mut is_ready = false;
         if let State::Connecting(connecting) = &mut self.state
@@ -86,7 +86,7 @@ impl Socket {
         is_ready
     }
 
-    /// Reads once; whether there was anything, be it the end.
+    /// Reads once. Returns whether there was anything, if only the end.
     fn read(&mut self, worker: &WorkerSockets) -> Result<bool, String> {
         let connection = Rc::clone(self.connection()?);
         let (bytes_max, held_max) = (worker.bytes_max, worker.bytes_held_max);
@@ -162,7 +162,7 @@ impl Socket {
     }
 }
 
-/// Sockets by their numbers.
+/// Sockets by number.
 pub(crate) struct RequestSockets {
     worker: Rc<WorkerSockets>,
     sockets: Vec<Option<Socket>>,
@@ -187,7 +187,7 @@ impl RequestSockets {
         socket.ok_or_else(|| "closed".to_owned())
     }
 
-    /// A connection that was kept, or one that begins.
+    /// A kept connection, or one that begins to connect.
     fn begin(&self, target: SocketTarget<'_>) -> Result<(State, u32), String> {
         let (host, port) = match target.host.strip_prefix("unix:") {
             Some(path) => (path, None),

@@ -1,4 +1,4 @@
-//! One connection, by TCP, a UNIX socket or UDP.
+//! One connection, over TCP, a UNIX socket or UDP.
 
 use std::{
     cell::Cell,
@@ -20,11 +20,11 @@ enum Stream {
     Udp(Datagrams),
 }
 
-/// One of the sockets that a worker has open, counted as long as it is there.
+/// One of a worker's open sockets, counted as long as this lives.
 pub(super) struct Permit(Rc<Cell<usize>>);
 
 impl Permit {
-    /// One more, unless there are that many.
+    /// Takes one more, unless there are `max` already.
     pub(super) fn take(open: &Rc<Cell<usize>>, max: usize) -> Option<Self> {
         if open.get() >= max {
             return None;
@@ -43,17 +43,17 @@ impl Drop for Permit {
 /// A connection to a peer. It is closed when it is dropped.
 pub(super) struct Connection {
     stream: Stream,
-    /// Until another one has taken it over.
+    /// Set until another connection has taken it over.
     permit: Cell<Option<Permit>>,
 }
 
 impl Connection {
-    /// Gives what it counted as, for another one: this one is about to be closed.
+    /// Hands the permit over for another connection: this one is about to be closed.
     pub(super) fn take_permit(&self) -> Option<Permit> {
         self.permit.take()
     }
 
-    /// Connects to the first address of that name that takes it.
+    /// Connects to the first address of that name that accepts.
     pub(super) async fn to_host(
         names: Names,
         host: String,
@@ -70,7 +70,7 @@ impl Connection {
         Ok(Self { stream, permit: Cell::new(Some(permit)) })
     }
 
-    /// A socket that sends datagrams to the first address of that name, and takes them from there alone.
+    /// A socket that sends datagrams to the first address of that name, and receives them only from it.
     pub(super) async fn of_datagrams(
         names: Names,
         host: String,
@@ -122,7 +122,7 @@ impl Connection {
 
     /// Waits until there is something to read, or the other side has closed.
     pub(super) async fn readable(&self) {
-        // An error is found when it is next read from.
+        // The next read finds any error.
         let _ = match &self.stream {
             Stream::Tcp(stream) => stream.readable().await,
             Stream::Unix(stream) => stream.readable().await,
@@ -130,7 +130,7 @@ impl Connection {
         };
     }
 
-    /// Whether it is open and nothing has come.
+    /// Whether it is open and nothing has arrived.
     pub(super) fn is_quiet(&self) -> Result<(), String> {
         match self.try_read(&mut [0]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
@@ -157,7 +157,7 @@ impl Connection {
     }
 }
 
-/// Connects to one address of a name after another, until one takes it.
+/// Connects to the addresses of a name in turn, until one accepts.
 async fn to_first(
     names: &Names,
     host: &str,
@@ -174,7 +174,7 @@ async fn to_first(
     Err(why)
 }
 
-/// What the system says, in the words and the case that handlers know from nginx.
+/// The system's error, in the words and the case that handlers know from nginx.
 pub(super) fn message_of(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

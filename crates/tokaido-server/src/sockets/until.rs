@@ -1,17 +1,17 @@
 //! The search for the text up to which a handler receives.
 
-/// What was found in the bytes that have come.
+/// What was found in the bytes that have arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The text, behind so many bytes.
+    /// The text, after this many bytes.
     Text { before: usize },
     /// A part of this size.
     Part { len: usize },
-    /// Neither yet; so many bytes are not the beginning of the text.
+    /// Neither yet; the text does not begin in this many bytes.
     Nothing { before: usize },
 }
 
-/// How long the longest beginning of each beginning of a text is that is its end, too.
+/// For each prefix of a text, the length of its longest proper prefix that is also its suffix.
 fn borders(text: &[u8]) -> Vec<usize> {
     let mut borders = vec![0; text.len() + 1];
     let mut border = 0;
@@ -27,7 +27,7 @@ fn borders(text: &[u8]) -> Vec<usize> {
     borders
 }
 
-/// The longest beginning of a text that bytes may end with, which are looked at one by one.
+/// The longest prefix of a text that the bytes end with, which are looked at one by one.
 struct Matching<'t> {
     text: &'t [u8],
     borders: Vec<usize>,
@@ -39,7 +39,7 @@ impl<'t> Matching<'t> {
         Self { text, borders: borders(text), matched: 0 }
     }
 
-    /// For a byte that the text does not go on with: gives how many of those before it are no longer part of a match.
+    /// Handles a byte that does not continue the match. Returns how many bytes before it no longer belong to one.
     fn fall_back(&mut self, byte: u8) -> usize {
         let mut border = self.borders[self.matched];
         while border > 0 && self.text[border] != byte {
@@ -51,8 +51,8 @@ impl<'t> Matching<'t> {
     }
 }
 
-/// Searches for a text, which does not begin before `from`. Parts of `size`, unless that is 0, are given before it; one
-/// is longer if it ends in what might have been the text and was not, as in nginx.
+/// Searches for a text that does not begin before `from`. Before it, parts of `size` are returned, unless that is 0; a
+/// part is longer if it ends in what might have been the text and was not, as in nginx.
 pub(super) fn find(bytes: &[u8], text: &[u8], size: usize, from: usize) -> Found {
     if size == 0 {
         return find_whole(bytes, text, from);
@@ -78,7 +78,7 @@ fn find_whole(bytes: &[u8], text: &[u8], from: usize) -> Found {
     if let Some(place) = memchr::memmem::find(&bytes[from..], text) {
         return Found::Text { before: from + place };
     }
-    // The text is not there as a whole, so no more than its length at the end can be a part of it.
+    // The whole text is not there, so only a shorter piece at the end can be its beginning.
     let end = from.max(bytes.len().saturating_sub(text.len() - 1));
     find(bytes, text, usize::MAX, end)
 }

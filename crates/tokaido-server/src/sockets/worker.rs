@@ -1,4 +1,4 @@
-//! What the requests of one worker have in common of sockets.
+//! What the sockets of one worker's requests have in common.
 
 use std::{
     cell::{Cell, RefCell},
@@ -23,12 +23,12 @@ pub(crate) struct WorkerSockets {
     open: Rc<Cell<usize>>,
     pub(super) of_request_max: usize,
     pub(super) bytes_max: usize,
-    /// How much has come on all sockets and was not received yet, and how much that may be.
+    /// Bytes that have arrived on all sockets and are not received yet, and their maximum.
     pub(super) bytes_held: Rc<Cell<usize>>,
     pub(super) bytes_held_max: usize,
     pub(super) names: Names,
     pub(super) pools: Rc<RefCell<Pools>>,
-    /// The handlers that wait, by the numbers of theirs.
+    /// The waiting handlers, by number.
     waiting: RefCell<HashMap<u64, Rc<Notify>>>,
 }
 
@@ -48,7 +48,7 @@ impl WorkerSockets {
         }
     }
 
-    /// Whether handlers may connect there; without a port it is the path of a UNIX socket.
+    /// Checks that handlers may connect there; without a port, `host` is a UNIX path.
     pub(super) fn check(&self, host: &str, port: Option<u16>) -> Result<(), String> {
         let is_allowed = |peer: &AllowedPeer| match port {
             Some(port) => peer.allows(host, port),
@@ -65,7 +65,7 @@ impl WorkerSockets {
         Err(format!("{peer} is not allowed: the option ngx.socket_allow does not list it"))
     }
 
-    /// Room for one more open socket, be it that of one that is kept for later.
+    /// Room for one more open socket, if necessary that of one that is kept for later.
     pub(super) fn permit(&self) -> Result<Permit, String> {
         let why = || format!("a worker has at most {} sockets open", self.open_max);
         let free = Permit::take(&self.open, self.open_max);
@@ -79,7 +79,7 @@ impl WorkerSockets {
         notify
     }
 
-    /// It waits no more.
+    /// Notes that the handler waits no more.
     pub(crate) fn end_wait(&self, slot: u64) {
         self.waiting.borrow_mut().remove(&slot);
     }

@@ -40,7 +40,7 @@ use crate::{
 use bed::Bed;
 use echo::lock;
 
-/// Longest that a test waits before it fails.
+/// The longest time that a test waits before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
@@ -96,7 +96,7 @@ fn what_a_request_subscribes_to_follows_its_reply() {
         bed.go_on.send(()).expect("it stalls");
         bed.expect_event("stalls");
         mailbox.push(b"behind\n").expect("it is taken");
-        // The worker has seen it by the time that it has served another connection twice.
+        // The worker has seen it once it has served another connection twice.
         for _ in 0..2 {
             other.send("echo d\n");
             other.expect(&["d@worker"]);
@@ -113,7 +113,7 @@ fn a_request_waits_until_it_is_woken() {
     client.send("put a\nawait b\necho c\n");
     client.expect(&["a@writer"]);
     bed.expect_event("waits");
-    // Other connections are served meanwhile, also by the writer.
+    // Meanwhile other connections are served, also by the writer.
     let (mut other, _) = bed.connect();
     other.send("put x\nslow y\n");
     other.expect(&["x@writer", "y@writer"]);

@@ -1,4 +1,4 @@
-//! What a request needs of the rules of users.
+//! Which rights a request needs.
 
 use tokaido_wire::tyrant::{Effect, Verb};
 
@@ -8,8 +8,8 @@ use super::{
 };
 use crate::access::{Denied, Keys, Permission, Principal, allow};
 
-/// Whether whoever it is may have a command done to these keys. A procedure of the operator's, and a
-/// function of `misc`, is looked at when it is called.
+/// Checks that the principal may run a command on these keys. A procedure of the operator, or a
+/// function of `misc`, is checked when it is called.
 pub(crate) fn allow_verb<'k>(
     principal: &Principal,
     (verb, effect): (Verb, Effect),
@@ -37,7 +37,7 @@ pub(crate) fn allow_verb<'k>(
     )
 }
 
-/// Whether whoever it is may call a function of `misc`.
+/// Checks that the principal may call a function of `misc`.
 pub(crate) fn allow_misc(
     principal: &Principal,
     function: &Misc,

@@ -25,7 +25,7 @@ pub(crate) struct Binary {
     decoder: Decoder,
 }
 
-/// A reply that is to be replaced is one that is wanted.
+/// Stands for a reply that an error may replace; only a wanted reply has one.
 #[derive(Debug)]
 pub(crate) struct Token(Verb);
 
@@ -39,7 +39,7 @@ impl Binary {
     }
 }
 
-/// The reply to a request that was not done: its code, and of a `misc` a list without items.
+/// The reply to a request that failed: its code, and for `misc` an empty list.
 fn write_failed(verb: Verb, output: &mut Vec<u8>) {
     output.push(FAILED);
     if verb == Verb::Misc {
@@ -56,7 +56,7 @@ impl Protocol for Binary {
         context: &mut Context<'_>,
         output: &mut Vec<u8>,
     ) -> Progress<Token> {
-        // The protocol has no passwords, so nothing is taken where one is needed.
+        // The protocol has no passwords, so nothing is accepted where one is needed.
         if self.session.principal.is_anonymous() {
             output.push(FAILED);
             return Progress::Failed;
@@ -90,7 +90,7 @@ impl Protocol for Binary {
                 return Progress::Block { until: None };
             }
             Ok(()) => {}
-            // The client is told no more than that, so the log is.
+            // The client is told no more than that; the log is.
             Err(Stop::Refused(refusal)) => {
                 match refusal.code {
                     ErrorCode::Missing | ErrorCode::Exists => {}

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::protocol::Context;
 
-/// Whether a client may run a command.
+/// Checks that a client may run a command.
 pub(super) fn check(session: &Session, request: &Request<'_>) -> Result<(), Refusal> {
     let command = request.command;
     let keys = [request.key()].into_iter().filter(|_| command.verb != Verb::Mget);
@@ -34,8 +34,7 @@ pub(super) fn check(session: &Session, request: &Request<'_>) -> Result<(), Refu
     }
 }
 
-/// Does what a request asks for, and writes its reply. A request that is not done writes nothing that
-/// counts.
+/// Does what a request asks for, and writes its reply. What a failed request writes does not count.
 pub(super) fn answer(
     session: &mut Session,
     request: &Request<'_>,
@@ -54,7 +53,7 @@ pub(super) fn answer(
             session.write(context, |tx, id| putcat(tx, id, key, value))?;
         }
         Verb::PutShl => {
-            // It is not negative, or it would have been no request.
+            // It is not negative, or it would not have been a request.
             let width = usize::try_from(request.numbers()[0]).unwrap_or(0);
             session.write(context, |tx, id| records::putshl(tx, id, key, value, width))?;
         }
@@ -118,7 +117,7 @@ fn get(
     })
 }
 
-/// The records that there are; those of other kinds are passed over.
+/// The records that exist; those of other kinds are skipped.
 fn mget(
     session: &mut Session,
     request: &Request<'_>,
@@ -130,7 +129,7 @@ fn mget(
         let start = output.len();
         let mut list = ListWriter::begin(DONE, output);
         for key in request.items {
-            // An empty key is one that no record can have.
+            // No record can have an empty key.
             if key.is_empty() {
                 continue;
             }
@@ -193,10 +192,10 @@ fn add(
     let (key, [first, second, _]) = (request.key(), request.numbers());
     let is_table = session.has_table()?;
     if request.command.verb == Verb::AddInt {
-        // It came as 32 bits.
+        // It arrived as 32 bits.
         let by = i32::try_from(first).unwrap_or(0);
         let sum = session.write(context, |tx, id| match is_table {
-            // As C converts it, but that what is too large is the largest.
+            // Converted as in C, except that a sum that is too large becomes the largest.
             true => tables::add(tx, id, key, by.into()).map(|sum| sum as i32),
             false => records::addint(tx, id, key, by),
         })?;

@@ -1,4 +1,4 @@
-//! How often clients did what, as `stat` tells it.
+//! Counts of what clients did, for `stat`.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -13,9 +13,9 @@ pub(crate) enum Figure {
     Command(Verb),
     /// Records that were not put.
     PutMiss,
-    /// Records that were not there to be removed.
+    /// Missing records that were to be removed.
     OutMiss,
-    /// Records that were not there to be got.
+    /// Missing records that were to be read.
     GetMiss,
 }
 
@@ -32,7 +32,7 @@ impl Figure {
         }
     }
 
-    /// What a command is counted as that was refused.
+    /// The figure that counts refusals of a command.
     pub(crate) fn miss(verb: Verb) -> Option<Self> {
         Some(match verb {
             Verb::Put | Verb::PutKeep | Verb::PutCat | Verb::PutShl | Verb::PutNr => Self::PutMiss,

@@ -55,7 +55,7 @@ pub(super) fn get(
     results.item(records::get(tx, database, arguments.need(0)?)?)
 }
 
-/// Pairs of keys and values; a key without one is passed over.
+/// Pairs of keys and values; a key without a value is skipped.
 pub(super) fn putlist(
     arguments: &Arguments<'_>,
     tx: &mut dyn WriteTransaction,
@@ -68,7 +68,7 @@ pub(super) fn putlist(
     Ok(())
 }
 
-/// A record that is not there is none to be removed.
+/// Records that do not exist are skipped.
 pub(super) fn outlist(
     arguments: &Arguments<'_>,
     tx: &mut dyn WriteTransaction,
@@ -81,7 +81,7 @@ pub(super) fn outlist(
     Ok(())
 }
 
-/// Records that are not there, or of other kinds, are passed over.
+/// Records that do not exist, or are of other kinds, are skipped.
 pub(super) fn getlist(
     arguments: &Arguments<'_>,
     tx: &mut dyn ReadTransaction,
@@ -97,7 +97,7 @@ pub(super) fn getlist(
     Ok(())
 }
 
-/// As much of a value as begins at an offset, which is within it.
+/// A part of a value: as much of it as is asked for, from an offset within the value on.
 pub(super) fn getpart(
     arguments: &Arguments<'_>,
     tx: &mut dyn ReadTransaction,
@@ -130,7 +130,7 @@ pub(super) fn iterinit(
     }
 }
 
-/// Gives a key with its value. Records of other kinds are passed over.
+/// Returns a key with its value. Records of other kinds are skipped.
 pub(super) fn iternext(
     _: &Arguments<'_>,
     iterator: &mut KeyIterator,
@@ -156,7 +156,7 @@ pub(super) fn vanish(
     Ok(tx.clear(database)?)
 }
 
-/// Without parameters there is nothing to be done: the server keeps its files in shape on its own.
+/// Without parameters there is nothing to do: the server keeps its files in shape by itself.
 pub(super) fn optimize(
     arguments: &Arguments<'_>,
     _: &mut dyn ReadTransaction,
@@ -166,7 +166,7 @@ pub(super) fn optimize(
     check_parameters(arguments.get(0).unwrap_or_default())
 }
 
-/// Refuses parameters that a database of Tokyo Cabinet would be tuned by.
+/// Refuses parameters for tuning a Tokyo Cabinet database.
 pub(super) fn check_parameters(parameters: &[u8]) -> Done {
     match parameters {
         b"" => Ok(()),

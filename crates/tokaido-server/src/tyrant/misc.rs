@@ -1,5 +1,5 @@
-//! The functions of `misc`: one table, which finds them by name, says what they may do, and writes the page
-//! of documentation.
+//! The functions of `misc`: one table, which finds them by name, says what they may do, and gives
+//! the page of documentation.
 
 use tokaido_store::{DatabaseId, KeyIterator, ReadTransaction, WriteTransaction};
 use tokaido_wire::{lenient::integer, tyrant::Verb};
@@ -10,15 +10,15 @@ use super::{
     search, tables,
 };
 
-/// What a function does that reads.
+/// A function that reads.
 pub(crate) type Read =
     fn(&Arguments<'_>, &mut dyn ReadTransaction, DatabaseId, &mut Results) -> Result<(), Refusal>;
 
-/// What a function does that writes.
+/// A function that writes.
 pub(crate) type Write =
     fn(&Arguments<'_>, &mut dyn WriteTransaction, DatabaseId, &mut Results) -> Result<(), Refusal>;
 
-/// What a function does that moves the iterator.
+/// A function that moves the iterator.
 pub(crate) type Iterate = fn(
     &Arguments<'_>,
     &mut KeyIterator,
@@ -27,7 +27,7 @@ pub(crate) type Iterate = fn(
     &mut Results,
 ) -> Result<(), Refusal>;
 
-/// What is to be done where.
+/// What a function does, and where.
 #[derive(Clone, Copy)]
 pub(crate) enum Work {
     /// It reads a record or a few.
@@ -40,7 +40,7 @@ pub(crate) enum Work {
     Iterate(Iterate),
     /// It waits until all is durable.
     Sync,
-    /// It tells what went wrong on the connection the last time.
+    /// It reports the last error on the connection.
     Error,
     /// It is refused, for this reason.
     Refuse(&'static str),
@@ -50,12 +50,12 @@ pub(crate) enum Work {
 #[derive(Clone, Copy)]
 pub(crate) struct Misc {
     pub(crate) name: &'static str,
-    /// What it takes; what is in brackets may be missing.
+    /// Its arguments; those in brackets are optional.
     pub(super) arguments: &'static str,
-    /// What it gives.
+    /// Its results.
     pub(super) results: &'static str,
     pub(super) summary: &'static str,
-    /// The command whose like it is: a mask of that is one of this, too.
+    /// The command that it is like: a mask of that command applies to it, too.
     pub(crate) like: Verb,
     pub(crate) work: Work,
 }
@@ -170,8 +170,8 @@ pub(super) static FUNCTIONS: &[Misc] = &[
     ),
 ];
 
-/// The function of that name, for a table or for another database. Which one it is may follow from the
-/// arguments, too.
+/// The function of that name, for a table or for another database. Which one it is may also depend
+/// on the arguments.
 pub(crate) fn find(
     name: &[u8],
     arguments: &Arguments<'_>,
@@ -188,7 +188,7 @@ pub(crate) fn find(
     })
 }
 
-/// What a function is called with.
+/// The arguments of a function.
 pub(crate) struct Arguments<'a>(Vec<&'a [u8]>);
 
 impl<'a> Arguments<'a> {
@@ -204,19 +204,19 @@ impl<'a> Arguments<'a> {
         self.0.get(place).copied()
     }
 
-    /// One that must be there.
+    /// An argument that must be given.
     pub(super) fn need(&self, place: usize) -> Result<&'a [u8], Refusal> {
         self.get(place)
             .ok_or_else(|| Refusal::invalid(format!("argument {} is missing", place + 1)))
     }
 
-    /// The number that one begins with.
+    /// The number that an argument begins with.
     pub(super) fn integer(&self, place: usize) -> Option<i64> {
         self.get(place).map(integer)
     }
 }
 
-/// What a function gives.
+/// The results of a function.
 pub(crate) struct Results {
     pub(crate) items: Vec<Vec<u8>>,
     bytes: usize,
@@ -224,12 +224,12 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// At most so many bytes of items.
+    /// No results yet, with room for at most this many bytes of items.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self { items: Vec::new(), bytes: 0, bytes_max }
     }
 
-    /// As many bytes as there may be.
+    /// The maximum number of bytes.
     pub(super) fn bytes_max(&self) -> usize {
         self.bytes_max
     }
@@ -241,7 +241,7 @@ impl Results {
         Ok(())
     }
 
-    /// What went wrong, as `error` tells it.
+    /// Adds an error, in the form that `error` reports.
     pub(crate) fn error(&mut self, error: ErrorCode) -> Result<(), Refusal> {
         self.item(error.text().as_bytes())
     }

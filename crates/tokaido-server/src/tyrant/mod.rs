@@ -1,10 +1,10 @@
-//! Tokyo Tyrant: its binary protocol, its lines of memcached's, and what it makes of HTTP.
-//! `docs/tokyo-tyrant.md` is its manual.
+//! Tokyo Tyrant: its binary protocol, its memcached lines, and its kind of HTTP. The manual is
+//! `docs/tokyo-tyrant.md`.
 //!
-//! The table of commands is the codec's, `COMMANDS` of `tokaido_wire::tyrant`; the functions of `misc` have
-//! one of their own, in `misc.rs`. What both may do follows from them, and so does the page of
-//! documentation. `records`, `search` and `lists` are what they do to data; `binary`, `text` and
-//! `http/tyrant.rs` are the three doors.
+//! The codec has the table of commands, `COMMANDS` of `tokaido_wire::tyrant`; the functions of
+//! `misc` have one of their own, in `misc.rs`. From both tables follow the rights that are needed,
+//! and the page of documentation. `records`, `search` and `lists` are what commands do to data; the
+//! entry points are `binary`, `text` and `http/tyrant.rs`.
 
 mod access;
 mod binary;
@@ -43,7 +43,7 @@ pub(crate) use state::State;
 pub(crate) use tables::putcat as putcat_row;
 pub(crate) use text::Text;
 
-/// The only reply on a connection that is not served, whose protocol has no room for a reason.
+/// The only reply on a connection that is not served. The protocol has no room for a reason.
 pub(crate) fn refusal() -> Vec<u8> {
     vec![tokaido_wire::tyrant::binary::FAILED]
 }

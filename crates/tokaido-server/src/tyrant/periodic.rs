@@ -1,4 +1,4 @@
-//! Functions that the server calls by itself, again and again, as `ttserver -extpc` does.
+//! Functions that the server calls by itself, periodically, as `ttserver -extpc` does.
 
 use std::{rc::Rc, str::FromStr, sync::Arc, time::Duration};
 
@@ -14,13 +14,13 @@ use crate::{
     worker::Worker,
 };
 
-/// Maximum number of them.
+/// Maximum number of periodic functions.
 pub(crate) const PERIODIC_MAX: usize = 8;
 
 /// Longest time between two calls: a leap year.
 const PERIOD_MAX_S: f64 = 366.0 * 24.0 * 3600.0;
 
-/// Shortest one.
+/// Shortest time between two calls.
 const PERIOD_MIN_S: f64 = 0.001;
 
 /// A function, and the time between the end of a call and the next one.
@@ -30,7 +30,7 @@ pub(crate) struct Periodic {
     period: Duration,
 }
 
-/// A text is no such function.
+/// A text is not such a function.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is no function with its period; write NAME:SECONDS, as in sweep:60, with {PERIOD_MIN_S} to {PERIOD_MAX_S} seconds"
@@ -56,9 +56,9 @@ impl FromStr for Periodic {
 }
 
 impl Periodic {
-    /// Calls the function after each period, with an empty key and an empty value. What it gives is for nobody, and what
-    /// goes wrong is in the log: once, for as long as it is the same. That there is no such function is there before its time,
-    /// as soon as a program is without it.
+    /// Calls the function after each period, with an empty key and an empty value. Its result is
+    /// ignored. Errors are logged, once for as long as they stay the same. A missing function is
+    /// logged early, as soon as a program is without it.
     pub(crate) async fn run(self, worker: Rc<Worker>) {
         let (mut last, last_fault) = (self.why_missing(&worker), LastFault::default());
         let mut programs = worker.service.shared.program.watch();
@@ -67,10 +67,10 @@ impl Periodic {
             while let Ok(Ok(())) = timeout_at(end, programs.changed()).await {
                 last = self.why_missing(&worker);
             }
-            // The server may be gone, and the time not over.
+            // The server may be gone before the time is over.
             sleep_until(end).await;
             let failed = self.call(&worker, last_fault.clone()).await.err();
-            // A fault of the function has its line already.
+            // A fault of the function has its log line already.
             let is_logged = last_fault.end_call();
             let reason = failed.filter(|_| !is_logged).map(|refusal| refusal.reason);
             if let Some(reason) = reason.as_ref().filter(|_| reason != last) {
@@ -80,7 +80,7 @@ impl Periodic {
         }
     }
 
-    /// Tells of it in the log if there is no such function, and gives the reason.
+    /// Logs a warning if there is no such function, and returns the reason.
     fn why_missing(&self, worker: &Worker) -> Option<String> {
         let script = Script::new(Users::server(), self.name.as_bytes(), b"", b"");
         let missing = script.find(&worker.service.shared, &worker.program()).err()?;

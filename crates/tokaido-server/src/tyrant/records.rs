@@ -10,7 +10,7 @@ use super::refusal::{ErrorCode, Refusal};
 
 type Done = Result<(), Refusal>;
 
-/// A record of bytes. One of another kind is none that these commands can read.
+/// A record of bytes. These commands cannot read one of another kind.
 pub(super) fn of_bytes(found: Option<Record<'_>>) -> Result<Option<Record<'_>>, Refusal> {
     match found {
         Some(record) if record.kind != Kind::Bytes => {
@@ -20,7 +20,7 @@ pub(super) fn of_bytes(found: Option<Record<'_>>) -> Result<Option<Record<'_>>, 
     }
 }
 
-/// Puts a value in place of what is there, of whatever kind.
+/// Replaces what is there, of whatever kind, by a value.
 pub(crate) fn put(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -54,8 +54,8 @@ pub(crate) fn putcat(
     Ok(())
 }
 
-/// Appends to a value, and keeps its last `width` bytes. A value that is new is put whole, as Tokyo
-/// Tyrant does.
+/// Appends to a value, and keeps its last `width` bytes. A new value is put whole, as in Tokyo
+/// Tyrant.
 pub(super) fn putshl(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -90,7 +90,7 @@ pub(crate) fn get<'t>(
     Ok(record.value)
 }
 
-/// The number under a key: 0 where there is none. To ask for it, by adding 0, is no write.
+/// The number under a key: 0 if there is none. Asking for it, by adding 0, is not a write.
 fn number<const LEN: usize>(found: Option<&Record<'_>>) -> Result<[u8; LEN], Refusal> {
     let Some(record) = found else { return Ok([0; LEN]) };
     record.value.try_into().map_err(|_| {
@@ -99,8 +99,8 @@ fn number<const LEN: usize>(found: Option<&Record<'_>>) -> Result<[u8; LEN], Ref
     })
 }
 
-/// Adds to an integer of 4 bytes, in the order of little-endian machines. The sum wraps around, as it
-/// does there. Flags and expiry stay.
+/// Adds to a 4-byte integer in little-endian order. The sum wraps around, as in Tokyo Tyrant. Flags
+/// and expiry stay.
 pub(super) fn addint(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,
@@ -118,7 +118,7 @@ pub(super) fn addint(
     Ok(sum)
 }
 
-/// Adds to a floating-point number of 8 bytes, in the order of little-endian machines.
+/// Adds to an 8-byte floating-point number in little-endian order.
 pub(super) fn adddouble(
     tx: &mut dyn WriteTransaction,
     database: DatabaseId,

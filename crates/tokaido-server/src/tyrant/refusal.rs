@@ -1,4 +1,4 @@
-//! Why a request was not done. The binary protocol says no more than that it was not, so the reason is for
+//! Why a request was not done. The binary protocol says only that it was not, so the reason is for
 //! the log, and its number for `misc error`.
 
 use tokaido_script::CallError;
@@ -14,7 +14,7 @@ pub(crate) struct Refusal {
     pub(crate) reason: String,
 }
 
-/// The errors of Tokyo Cabinet's databases that there are here, by their numbers.
+/// The errors of Tokyo Cabinet's databases that occur here, by number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ErrorCode {
     #[default]
@@ -26,7 +26,7 @@ pub(crate) enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// The number with Tokyo Cabinet's own words, as `misc error` has them.
+    /// The number with Tokyo Cabinet's own message, as in `misc error`.
     pub(super) fn text(self) -> String {
         let name = match self {
             Self::Success => "success",

@@ -1,7 +1,7 @@
-//! `restore`: an update log that a Tokyo Tyrant has written is replayed, from a time on.
+//! `restore`: replays an update log that a Tokyo Tyrant has written, from a given time on.
 //!
-//! Whoever moves over dumps the old server first, loads the dump, and then replays what the old server has
-//! written since. A log may be long, so it is replayed in turns between which other connections are served.
+//! A migration dumps the old server first, loads the dump, and then replays what the old server has written
+//! since. A log may be long, so it is replayed in turns, between which other connections are served.
 
 use std::{
     fs::{self, File},
@@ -23,13 +23,13 @@ use super::{
 };
 use crate::{backups::BackupError, protocol::Context};
 
-/// How many entries are replayed before the other connections have their turn.
+/// How many entries are replayed before other connections get their turn.
 const ENTRIES_PER_TURN: usize = 256;
 
 /// How many bytes are read at a time.
 const READ_LEN: usize = 1 << 16;
 
-/// The option that has a replay end where an update does not come out as it did when it was logged.
+/// The option that ends a replay at an update whose outcome differs from the logged one.
 const IS_STRICT: i64 = 1;
 
 /// A log was not replayed, or not to its end.
@@ -59,24 +59,24 @@ impl From<RestoreError> for Refusal {
     }
 }
 
-/// A replay that is under way.
+/// A replay in progress.
 pub(super) struct Restore {
     files: vec::IntoIter<PathBuf>,
-    /// The file that is read.
+    /// The file that is being read.
     path: PathBuf,
     file: File,
-    /// What was read and is not replayed yet begins at `at`.
+    /// Bytes that were read; those from `at` on are not replayed yet.
     input: Vec<u8>,
     at: usize,
     since_us: u64,
     is_strict: bool,
     message_len_max: usize,
     replayed: u64,
-    /// How many updates did not come out as they did when they were logged.
+    /// How many updates had an outcome that differs from the logged one.
     different: u64,
 }
 
-/// Replays a log, or goes on with it. It is the request at the head of the input until it is done.
+/// Replays a log, or goes on with it. The request stays at the head of the input until it is done.
 pub(super) fn answer(
     session: &mut Session,
     request: &Request<'_>,
@@ -124,7 +124,7 @@ impl Restore {
             files,
             input: Vec::new(),
             at: 0,
-            // As in C: a negative number is one that no time reaches.
+            // As in C, a negative number becomes a time that is never reached.
             since_us: since_us as u64,
             is_strict: options & IS_STRICT != 0,
             message_len_max: session.shared.limits().tyrant_request_bytes_max,
@@ -133,7 +133,7 @@ impl Restore {
         })
     }
 
-    /// Replays some entries, and tells whether those were the last ones.
+    /// Replays some entries. Returns whether those were the last ones.
     fn turn(&mut self, session: &mut Session, context: &mut Context<'_>) -> Result<bool, Stop> {
         let mut message = Vec::new();
         for _ in 0..ENTRIES_PER_TURN {
@@ -158,8 +158,8 @@ impl Restore {
         Ok(false)
     }
 
-    /// Reads on, in the next file behind the end of one, and tells whether there is more. An entry that the end of a
-    /// file cuts off was never finished.
+    /// Reads on, in the next file after the end of one. Returns whether there is more. An entry
+    /// that is cut off by the end of a file was never finished.
     fn read(&mut self) -> Result<bool, Refusal> {
         self.input.drain(..self.at);
         self.at = 0;
@@ -200,7 +200,7 @@ impl Restore {
             | Verb::AddDouble
             | Verb::Vanish
             | Verb::Misc => {}
-            // There is nothing in them to be done again.
+            // They leave nothing to be done again.
             Verb::Sync | Verb::Optimize => return Ok(()),
             _ => return Err(self.no_update().into()),
         }
@@ -234,7 +234,7 @@ impl Restore {
     }
 }
 
-/// The files of the log, in the order of their numbers.
+/// The files of the log, in numerical order.
 fn list(directory: &Path) -> Result<Vec<PathBuf>, RestoreError> {
     let failed = |source| RestoreError::Read { path: directory.to_owned(), source };
     let mut files = Vec::new();

@@ -1,10 +1,10 @@
-//! Which commands are masked: refused to all clients of Tokyo Tyrant, whoever they are. As there, a mask is
-//! a set of bits, one for each command and one for each group of commands, and a command is refused if
-//! its own bit or that of one of its groups is set.
+//! Which commands are masked: refused to all Tokyo Tyrant clients, whoever they are. As in Tokyo
+//! Tyrant, a mask is a set of bits, one for each command and one for each group of commands. A
+//! command is refused if its own bit or that of one of its groups is set.
 
 use tokaido_wire::tyrant::{COMMANDS, Effect, Verb, of_name};
 
-/// The names of groups, whose bits stand behind those of commands.
+/// The names of groups, whose bits follow those of commands.
 const GROUPS: [(&str, u32); 6] = [
     ("allorg", Rights::ORIGINAL),
     ("allmc", Rights::MEMCACHED),
@@ -34,8 +34,8 @@ impl Rights {
     const WRITE: u32 = 52;
     const MANAGE: u32 = 53;
 
-    /// The bits of a name; `None` where nothing has it. `slave`, which Tokyo Tyrant knows as well, masks
-    /// nothing, since there is no replication.
+    /// The bits of a name; `None` if it is unknown. `slave`, which Tokyo Tyrant knows as well,
+    /// masks nothing, since there is no replication.
     fn bits(name: &str) -> Option<u64> {
         let group = GROUPS.iter().find(|(group, _)| name.eq_ignore_ascii_case(group));
         match (group, of_name(name)) {
@@ -66,7 +66,7 @@ impl Rights {
         Self(bits(mask) & !bits(unmask))
     }
 
-    /// Whether a command may not be run by clients that came this way.
+    /// Whether clients that came this way may not run a command.
     pub(crate) fn forbid(self, verb: Verb, door: Door) -> bool {
         let door = match door {
             Door::Binary => Self::ORIGINAL,
@@ -108,7 +108,7 @@ mod tests {
         check(&["allread"], &[], &[Verb::Get, Verb::Stat], &[Verb::Put, Verb::Misc]);
         let managed = [Verb::Sync, Verb::Copy];
         check(&["allmanage", "ext"], &["ext"], &managed, &[Verb::Ext, Verb::Out]);
-        // Groups are bits of their own: to unmask a command frees it of no group.
+        // Groups are bits of their own: unmasking a command frees it from no group.
         check(&["all"], &["get"], &[Verb::Get, Verb::Ext], &[]);
     }
 

@@ -1,4 +1,4 @@
-//! `_misc`: the functions of `misc` for scripts of Tokyo Tyrant's, in the transaction of the script.
+//! `_misc`: the functions of `misc` for Tokyo Tyrant scripts, in the transaction of the script.
 
 use tokaido_script::{CommandError, MiscCall, Transaction};
 use tokaido_store::{DatabaseId, WriteTransaction};
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Shared, selected::Selected};
 
-/// Calls a function of `misc`; gives nothing if it has refused. A script is the operator's, so no mask and no rule is asked.
+/// Calls a function of `misc`; returns nothing if it refused. A script is the operator's, so masks and rules do not apply.
 pub(crate) fn misc_of_script(
     shared: &Shared,
     transaction: Transaction<'_>,
@@ -47,14 +47,14 @@ fn run(
         }
         // What a call has written is on disk when it is answered.
         Work::Sync => {}
-        // A script sees what its own calls give.
+        // A script sees what its own calls return.
         Work::Error => results.error(ErrorCode::Success)?,
         Work::Refuse(reason) => return Err(Refusal::invalid(reason)),
     }
     Ok(results)
 }
 
-/// Whether the database is a table: as the store has it, whatever the configuration says by now.
+/// Whether the database is a table in the store, whatever the configuration says by now.
 pub(crate) fn is_table(shared: &Shared) -> bool {
     let id = shared.store().find_database(shared.tyrant.database());
     id.is_some_and(|id| shared.tables().has(id))

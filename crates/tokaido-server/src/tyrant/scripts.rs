@@ -22,7 +22,7 @@ impl Script {
         Self { principal, name: name.to_vec(), arguments }
     }
 
-    /// The procedure, where it has that name.
+    /// The procedure of that name, in this program.
     pub(crate) fn find(&self, shared: &Shared, program: &Program) -> Result<ProcedureId, Refusal> {
         let id = program.find(&self.name).ok_or_else(|| {
             let why = shared.program.loading().why_missing(&self.name);
@@ -35,7 +35,7 @@ impl Script {
         Ok(id)
     }
 
-    /// As [`call`](Self::call); a result that is nothing is a refusal, and undoes nothing.
+    /// As [`call`](Self::call), but a missing result is a refusal, and undoes nothing.
     pub(crate) fn run(
         &self,
         shared: &Shared,
@@ -51,8 +51,8 @@ impl Script {
         }))
     }
 
-    /// Calls it; gives nothing if it writes and the transaction does not, else its result, or a refusal that
-    /// undoes nothing, and what it has published.
+    /// Calls it. Returns nothing if it writes and the transaction does not; otherwise its result,
+    /// or a refusal that undoes nothing, and what it has published.
     #[expect(clippy::type_complexity, reason = "each part may be missing for a reason of its own")]
     pub(super) fn call(
         &self,

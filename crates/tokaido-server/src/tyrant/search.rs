@@ -1,4 +1,4 @@
-//! Commands that look for keys: `fwmkeys`, and `regex` and `range` of `misc`.
+//! Commands that search for keys: `fwmkeys`, and `regex` and `range` of `misc`.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::search::{visit, visit_range};
 
-/// Gives each key that begins with `prefix` to `found`, `max` of them at most; a negative number is no limit.
+/// Passes each key that begins with `prefix` to `found`, at most `max` of them; a negative `max` is no limit.
 pub(super) fn fwmkeys(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
@@ -30,7 +30,7 @@ pub(super) fn fwmkeys(
     })
 }
 
-/// Ends a walk at the time limit of the script that asks for it.
+/// Ends a search at the time limit of the calling script.
 fn check_stop() -> Result<(), Refusal> {
     match tokaido_script::is_stopping() {
         true => Err(Refusal::invalid("the time of the call is over")),
@@ -38,14 +38,14 @@ fn check_stop() -> Result<(), Refusal> {
     }
 }
 
-/// How many records are asked for: all, unless the argument says some.
+/// How many records are asked for: all, unless the argument says otherwise.
 fn max(arguments: &Arguments<'_>, place: usize) -> u64 {
     let max = arguments.integer(place).and_then(|max| u64::try_from(max).ok());
     max.filter(|&max| max > 0).unwrap_or(u64::MAX)
 }
 
-/// `regex`: the records whose keys match, in letters of any case behind a `*`. Those of other kinds
-/// than bytes have no value that could be given.
+/// `regex`: the records whose keys match; a leading `*` makes the match case-insensitive. Records
+/// of kinds other than bytes have no value to return.
 pub(super) fn regex(
     arguments: &Arguments<'_>,
     tx: &mut dyn ReadTransaction,

@@ -1,4 +1,4 @@
-//! A connection of a client of Tokyo Tyrant, and where its requests run.
+//! A connection of a Tokyo Tyrant client, and where its requests run.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,19 +23,19 @@ use crate::{
     selected::Selected,
 };
 
-/// What is remembered of one connection.
+/// The state of one connection.
 pub(super) struct Session {
     pub(super) shared: Arc<Shared>,
     pub(super) principal: Principal,
     /// `None` only if the store cannot have a database of that name.
     database: Option<Selected>,
     pub(super) iterator: KeyIterator,
-    /// What went wrong the last time.
+    /// The last error.
     pub(super) error: ErrorCode,
-    /// What procedures have published and nobody has been sent yet.
+    /// Messages that procedures have published and that have not been sent yet.
     messages: Vec<Message>,
     mailbox: Mailbox,
-    /// The copy that the request at the head of the input waits for, with what came of it.
+    /// The copy that the request at the head of the input waits for, with its outcome.
     copying: Option<Arc<OnceLock<backups::Outcome>>>,
     /// The update log that the request at the head of the input replays.
     pub(super) restoring: Option<Box<Restore>>,
@@ -46,7 +46,7 @@ pub(super) enum Stop {
     Refused(Refusal),
     NeedsWriter,
     NeedsPool,
-    /// The mailbox has the request run again.
+    /// The mailbox runs the request again.
     Waits,
 }
 
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// Waits until what was written is durable: the group that this runs in is flushed before the reply.
+    /// Waits until what was written is durable: the current group is flushed before the reply.
     pub(super) fn sync(&mut self, context: &mut Context<'_>) -> Result<(), Stop> {
         match context.target {
             Target::Writer(_) => Ok(()),
@@ -141,12 +141,12 @@ impl Session {
         }
     }
 
-    /// Has the request at the head of the input run again, once others had their turn.
+    /// Runs the request at the head of the input again, once others have had their turn.
     pub(super) fn wake(&self) {
         self.mailbox.wake();
     }
 
-    /// Copies the store to a path below the directory of backups, and waits until the copy is on disk.
+    /// Copies the store to a path below the backup directory, and waits until the copy is on disk.
     pub(super) fn copy(&mut self, path: &[u8], context: &mut Context<'_>) -> Result<(), Stop> {
         if let Some(copying) = &self.copying {
             let Some(outcome) = copying.get() else { return Err(Stop::Waits) };
@@ -155,7 +155,7 @@ impl Session {
             return Ok(outcome?);
         }
         if matches!(context.target, Target::Writer(_)) {
-            // The requests before it are not on disk, and belong into the copy: it begins once they are.
+            // The copy must contain the requests before it, so it begins once they are on disk.
             self.wake();
             return Err(Stop::Waits);
         }
@@ -168,7 +168,7 @@ impl Session {
         let (copying, mailbox) = (Arc::new(OnceLock::new()), self.mailbox.clone());
         let told = Arc::clone(&copying);
         let done = move |outcome| {
-            // It is told of once.
+            // The outcome is set only once.
             let _ = told.set(outcome);
             mailbox.wake();
         };
@@ -212,7 +212,7 @@ impl Session {
         Ok(result?)
     }
 
-    /// What is to be done once what was written is durable.
+    /// What to do once what was written is durable.
     pub(super) fn when_durable(&mut self) -> Option<Box<dyn FnOnce()>> {
         if self.messages.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! `stat`: what is told of the server and its database.
+//! `stat`: information about the server and its database.
 
 use std::fs;
 
@@ -11,17 +11,17 @@ use crate::{
     system,
 };
 
-/// The version of Tokyo Tyrant whose commands are understood.
+/// The version of Tokyo Tyrant whose commands are supported.
 pub(super) const TOKYO_TYRANT_VERSION: &str = "1.1.41";
 
 /// The versions of its library and its protocol.
 const LIBRARY_VERSION: u32 = 324;
 const PROTOCOL_VERSION: &str = "0.91";
 
-/// What is told, in the order of Tokyo Tyrant.
+/// The information, in the order of Tokyo Tyrant.
 pub(crate) type Described = Vec<(&'static str, String)>;
 
-/// Tells of the server, without its counts.
+/// Describes the server, without its counts.
 pub(crate) fn describe(
     shared: &Shared,
     tx: &mut dyn ReadTransaction,
@@ -56,7 +56,7 @@ pub(crate) fn describe(
     ])
 }
 
-/// The text of `stat`: what is told, and how often clients did what.
+/// The text of `stat`: information, and counts of what clients did.
 pub(super) fn text(shared: &Shared, described: Described) -> String {
     let figures = &shared.tyrant.figures;
     let described = described.into_iter().map(|(name, value)| format!("{name}\t{value}\n"));

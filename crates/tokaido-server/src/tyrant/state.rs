@@ -3,7 +3,7 @@
 use super::{figures::Figures, rights::Rights};
 use crate::config::TyrantConfig;
 
-/// What they share.
+/// The shared state.
 pub(crate) struct State {
     database: String,
     pub(crate) rights: Rights,
@@ -11,7 +11,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// The configuration was checked, so every name in it is one.
+    /// The configuration was validated, so its names are valid.
     pub(crate) fn new(config: &TyrantConfig) -> Self {
         Self {
             database: config.database.clone(),
@@ -20,7 +20,7 @@ impl State {
         }
     }
 
-    /// The database that its clients read and write.
+    /// The database that clients read and write.
     pub(crate) fn database(&self) -> &str {
         &self.database
     }

@@ -1,5 +1,5 @@
-//! What is different where the database is a table: functions of `misc` that take and give columns, those
-//! of indexes and queries, and the commands that would add bytes to a value.
+//! What differs where the database is a table: functions of `misc` that take and return columns,
+//! those for indexes and queries, and the commands that would append bytes to a value.
 
 use tokaido_store::{DatabaseId, ReadTransaction, WriteTransaction};
 use tokaido_tables::{Bounds, Columns, Command, Reply, Row, TableError};
@@ -19,8 +19,8 @@ macro_rules! writing {
     };
 }
 
-/// The functions of tables, in the place of those with the same name. One with `out` among its arguments writes, and has
-/// a row of its own.
+/// The functions of tables, which replace those with the same name. One with `out` among its
+/// arguments writes, and has a row of its own.
 pub(super) static FUNCTIONS: &[Misc] = &[
     row("put", ("key, column, value, …", ""), "puts a row", Verb::Put, writing!(Command::Put)),
     row(
@@ -78,7 +78,7 @@ pub(super) static FUNCTIONS: &[Misc] = &[
     ),
 ];
 
-/// A search that removes what it finds.
+/// The searches that remove what they find.
 static REMOVALS: [Misc; 2] = [
     row("search", ("", ""), "", Verb::Out, writing!(Command::Search)),
     row("metasearch", ("", ""), "", Verb::Out, writing!(Command::MetaSearch)),
@@ -118,7 +118,7 @@ fn write(
     give(command, command.run(tx, database, arguments.all(), bounds(results)), results)
 }
 
-/// No search goes on behind the time limit of the script that asks.
+/// No search continues beyond the time limit of the calling script.
 fn bounds(results: &Results) -> Bounds {
     Bounds { bytes_max: results.bytes_max(), is_stopping: tokaido_script::is_stopping }
 }

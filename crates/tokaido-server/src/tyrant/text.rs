@@ -1,4 +1,4 @@
-//! Lines of memcached's protocol as the stream loop sees them, with what Tokyo Tyrant answers to them.
+//! memcached lines as the stream loop sees them, with Tokyo Tyrant's answers to them.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) struct Text {
     decoder: Decoder,
 }
 
-/// A reply that is to be replaced is one that is wanted.
+/// Stands for a reply that an error may replace; only a wanted reply has one.
 #[derive(Debug)]
 pub(crate) struct Token;
 
@@ -45,7 +45,7 @@ impl Text {
     }
 }
 
-/// The command that a request is counted and allowed as; `None` where it touches nothing.
+/// The command that a request counts as, also for its rights; `None` if it touches nothing.
 fn verb(request: &Request<'_>) -> Option<Verb> {
     Some(match request {
         Request::Store { mode: Mode::Add, .. } => Verb::PutKeep,
@@ -59,7 +59,7 @@ fn verb(request: &Request<'_>) -> Option<Verb> {
     })
 }
 
-/// Whether the client may do it.
+/// Whether the client may make this request.
 fn is_allowed(session: &Session, verb: Option<Verb>, request: &Request<'_>) -> bool {
     let command = verb.and_then(|verb| COMMANDS.get(verb as usize));
     command.is_none_or(|command| {
@@ -145,7 +145,7 @@ fn store(
     Ok("STORED")
 }
 
-/// The records that there are; those of other kinds are passed over.
+/// The records that exist; those of other kinds are skipped.
 fn get(
     session: &mut Session,
     keys: &Words<'_>,
@@ -173,7 +173,7 @@ fn get(
     })
 }
 
-/// Adds to a number in decimal digits; the sum is 0 at least.
+/// Adds to a number in decimal digits; the sum is at least 0.
 fn add(session: &mut Session, key: &[u8], by: i64, context: &mut Context<'_>) -> Result<i64, Stop> {
     session.write(context, |tx, id| {
         let old = records::of_bytes(tx.get(id, key)?)?.ok_or_else(Refusal::missing)?;
@@ -185,7 +185,7 @@ fn add(session: &mut Session, key: &[u8], by: i64, context: &mut Context<'_>) ->
     })
 }
 
-/// What a client is told of a request that was not done.
+/// The reply to a request that was not done.
 fn refused(request: &Request<'_>, refusal: &Refusal) -> String {
     match (refusal.code, request) {
         (ErrorCode::Missing | ErrorCode::Exists, Request::Store { .. }) => "NOT_STORED".to_owned(),
@@ -204,7 +204,7 @@ impl Protocol for Text {
         output: &mut Vec<u8>,
     ) -> Progress<Token> {
         let session = &mut self.session;
-        // These lines have no passwords here, so nothing is taken where one is needed.
+        // These lines have no passwords here, so nothing is accepted where one is needed.
         if session.principal.is_anonymous() {
             write_line("CLIENT_ERROR unauthenticated", output);
             return Progress::Failed;
@@ -220,7 +220,7 @@ impl Protocol for Text {
         let (start, verb) = (output.len(), verb(&request));
         let answered = match (is_allowed(session, verb, &request), &request) {
             (true, _) => answer(session, &request, context, output),
-            // As there, a masked get finds nothing.
+            // As in Tokyo Tyrant, a masked get finds nothing.
             (false, Request::Get(_)) => {
                 write_line("END", output);
                 Ok(())

@@ -10,16 +10,16 @@ use tokaido_store::{
 use super::*;
 use crate::pause::Paused;
 
-/// What the store is to fail with.
+/// What the store fails with.
 #[derive(Clone, Default)]
 struct Failures {
     flush: Arc<Mutex<Option<CommitError>>>,
     commit: Arc<Mutex<Option<CommitError>>>,
     rollback: Arc<Mutex<Option<CommitError>>>,
     flushes: Arc<Mutex<usize>>,
-    /// Before the first transaction of each group.
+    /// How long to wait before the first transaction of each group.
     pause: Arc<Mutex<Option<Duration>>>,
-    /// Panics in the place of tidying.
+    /// Panics with this instead of tidying.
     tidying: Arc<Mutex<Option<&'static str>>>,
 }
 
@@ -27,7 +27,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A writer that fails in the place of a real one, which then drops what was not flushed.
+/// A writer that fails in place of a real one, which then drops what was not flushed.
 struct FailingWriter {
     store: Arc<dyn Store>,
     inner: Option<Box<dyn Writer>>,
@@ -165,7 +165,7 @@ impl Bed {
         });
     }
 
-    /// Runs all jobs that wait as the writer does; gives their answers, and the keys that remain.
+    /// Runs all waiting jobs as the writer does. Returns their answers, and the keys that remain.
     fn run(self) -> (Vec<String>, Vec<String>, Self) {
         let (handle, queue) = WriterHandle::new(100);
         let store = self.store.clone();
@@ -189,7 +189,7 @@ impl Bed {
     }
 }
 
-/// Takes the pen as a worker does; tells whether it was there to take.
+/// Takes the pen as a worker does. Returns whether it was there to take.
 fn try_write(bed: &Bed) -> bool {
     bed.handle.try_write(&bed.pause, |_| ()).is_some()
 }
@@ -232,7 +232,7 @@ fn a_job_that_takes_long_holds_up_its_own_writer_only() {
     let mut bed = Bed::new();
     let (go_on, told) = mpsc::channel();
     bed.submit(move |_| told.recv().map_err(|_| "nobody came".to_owned()));
-    // If it waits for another writer this one never comes, and the first job says so.
+    // If this had to wait for another writer, it would never run, and the first job would say so.
     bed.submit(move |_| go_on.send(()).map_err(|e| e.to_string()));
     bed.limits.group_jobs_max = 1;
     bed.handle = WriterHandle::new(1).0;
@@ -431,7 +431,7 @@ fn expired_records_stay_if_writes_are_paused_while_the_pen_is_waited_for() {
     let held = pen.lock();
     std::thread::scope(|scope| {
         let sweep = scope.spawn(|| upkeep.run_if_due(&pen, &bed.pause));
-        // Time for it to come as far as the pen.
+        // Gives it time to get as far as the pen.
         std::thread::sleep(Duration::from_millis(50));
         bed.pause.begin(Paused::Writes, Instant::now() + Duration::from_secs(1000));
         drop(held);

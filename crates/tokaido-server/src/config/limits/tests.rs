@@ -129,7 +129,7 @@ fn grouped(value: u64) -> String {
     String::from_utf8(parts.join(&b","[..])).expect("digits")
 }
 
-/// The value that the manual writes so.
+/// The value that the manual writes in this way.
 fn value_of(limit: &Limit, text: &str) -> Option<u64> {
     let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let number: u64 = number.replace(',', "").parse().ok()?;

@@ -15,7 +15,7 @@ fn packet(opcode: u8, extras: &[u8], key: &[u8], value: &[u8], cas: u64) -> Vec<
     [&packet, extras, key, value].concat()
 }
 
-/// A reply, taken apart.
+/// A parsed reply.
 #[derive(Debug, PartialEq)]
 struct Reply {
     opcode: u8,
@@ -213,7 +213,7 @@ fn a_client_authenticates_with_the_password() {
     assert_eq!(bed.ask(&packet(0x00, b"", b"k", b"", 0)), failed(Status::NotFound));
 }
 
-/// Each operation, so that none is forgotten; and one that is not there.
+/// Each operation, so that none is forgotten, and one that does not exist.
 #[test]
 fn nothing_is_done_before_the_password() {
     let opcodes = OPERATIONS.iter().map(|operation| operation.opcode).chain([0x77]);

@@ -1,9 +1,9 @@
 //! Golden tests: files of requests and the replies expected, byte by byte.
 //!
-//! `> ` begins what is sent, with a line end behind it; `+ ` what is sent without one. The lines after
-//! them are the reply, whose line ends are all `\r\n`. Both know `\r`, `\n`, `\0` and `\\`. `$cas` is
-//! the cas that was told last. `! advance 1500` turns the clock, in ms. `#` starts a comment. Every file
-//! is run on a cache and on a database of the store, on a new server each time.
+//! `> ` begins what is sent, with a line end after it; `+ ` what is sent without one. The lines after
+//! them are the reply, whose line ends are all `\r\n`. Both understand `\r`, `\n`, `\0` and `\\`. `$cas`
+//! is the last cas in a reply. `! advance 1500` advances the clock, in ms. `#` starts a comment. Every
+//! file runs on a cache and on a database of the store, with a new server each time.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ fn unescape(text: &str) -> String {
     text.replace("\\r", "\r").replace("\\n", "\n").replace("\\0", "\0").replace("\\\\", "\\")
 }
 
-/// A reply as text, and the cas that it tells.
+/// A reply as text. `cas` is set to the cas in it.
 fn show(reply: &[u8], cas: &mut String) -> String {
     let text = String::from_utf8(reply.to_vec()).expect("text");
     assert!(text.is_empty() || text.ends_with("\r\n"), "{text:?}");
@@ -45,11 +45,11 @@ fn show(reply: &[u8], cas: &mut String) -> String {
     shown
 }
 
-/// Runs a file, and gives it back with the replies that came.
+/// Runs a file, and returns it with the actual replies.
 fn run_file(text: &str, server: &mut Server) -> String {
     let (mut seen, mut cas) = (String::new(), String::new());
     let mut memcached: Memcached = server.connect();
-    // What has come and is not answered.
+    // What has been sent and is not answered.
     let mut input = String::new();
     for line in text.lines() {
         if let Some(ms) = line.strip_prefix("! advance ") {
@@ -84,7 +84,7 @@ fn run_file(text: &str, server: &mut Server) -> String {
     seen
 }
 
-/// Checks a golden file on both engines. With `UPDATE_GOLDEN=1` it is written anew instead, to be read
+/// Checks a golden file on both engines. With `UPDATE_GOLDEN=1` it is rewritten instead, for review
 /// before it is committed.
 fn check(name: &str, engines: &[bool]) {
     let path = format!("{}/src/memcached/tests/files/{name}.txt", env!("CARGO_MANIFEST_DIR"));

@@ -23,7 +23,7 @@ mod binary;
 mod golden;
 mod sessions;
 
-/// When the clock of the tests starts, in ms since the epoch.
+/// When the tests' clock starts, in ms since the epoch.
 const START_MS: u64 = 1_700_000_000_000;
 
 struct TestClock(AtomicU64);
@@ -44,7 +44,7 @@ struct Server {
 }
 
 impl Server {
-    /// Whose database is a cache, or one of the store's own.
+    /// A server whose database is a cache, or one of the store's own.
     fn new(is_cache: bool, password: Option<&str>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(TestClock(AtomicU64::new(START_MS)));
@@ -81,8 +81,8 @@ impl Server {
         Memcached::new(session, self.shared.limits())
     }
 
-    /// Runs what was sent as a worker does: on the snapshot if that is enough, else on the writer.
-    /// Gives the replies, and what became of the last bytes.
+    /// Runs the input as a worker does: on the snapshot if that is enough, otherwise on the
+    /// writer. Returns the replies, and the outcome for the last bytes.
     fn exchange(
         &mut self,
         memcached: &mut Memcached,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Runs what was sent, and gives the replies as text.
+/// Runs the input, and returns the replies as text.
 fn run(server: &mut Server, memcached: &mut Memcached, input: &str) -> String {
     let (reply, _) = server.exchange(memcached, input.as_bytes());
     String::from_utf8(reply).unwrap()
@@ -97,7 +97,7 @@ fn a_line_of_keys_is_touched_in_one_transaction() {
     let touched = run("gats 100 a b nothing a\r\n");
     let cas: Vec<&str> = touched.lines().filter_map(|line| line.split(' ').nth(4)).collect();
     assert!(cas.len() == 3 && cas.iter().all(|one| *one == cas[0]), "{touched}");
-    // Nothing is touched by a line whose reply is refused.
+    // A line whose reply is refused touches nothing.
     run(&format!("set long 0 0 1000\r\n{}\r\n", "v".repeat(1000)));
     let before = run("gets a\r\n");
     assert!(run(&format!("gats 0 a{}\r\n", " long".repeat(20))).starts_with("SERVER_ERROR"));

@@ -5,7 +5,7 @@ use super::{
     *,
 };
 
-/// A server that speaks the protocol: one worker, one thread of the pool, one writer.
+/// A server that speaks the protocol: one worker, one pool thread, one writer.
 pub(super) struct Bed {
     pub(super) backstage: Arc<Backstage>,
     pub(super) service: Arc<Service>,

@@ -5,15 +5,15 @@ use super::*;
 /// What a test and the protocol tell each other.
 pub(super) struct Backstage {
     pub(super) database: DatabaseId,
-    /// What the protocol does, as it does it.
+    /// Reports what the protocol does, as it does it.
     pub(super) events: Mutex<Sender<&'static str>>,
-    /// Lets a request go on that stalls on the writer.
+    /// Releases a request that stalls on the writer.
     pub(super) go_on: Mutex<Receiver<()>>,
-    /// What requests wait for has happened.
+    /// Whether what requests wait for has happened.
     pub(super) happened: AtomicBool,
     /// Keys that requests wait for.
     pub(super) waiting: Mutex<Vec<(Vec<u8>, Mailbox)>>,
-    /// What the next flush fails with.
+    /// The error of the next flush.
     pub(super) flush_error: Mutex<Option<CommitError>>,
 }
 
