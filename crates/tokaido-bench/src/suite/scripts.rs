@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn the_patterns_of_a_system_have_all_its_statements_and_no_marks() {
         let of_table = patterns("table");
-        assert!(of_table.starts_with("-- The loop patterns over a table of Lua"), "{of_table}");
+        assert!(of_table.starts_with("-- The loop patterns over a Lua table"), "{of_table}");
         assert!(
             of_table.contains(
                 "    local key = tostring(is_random and draw(n) + 1 or i)\ndb[key] = key\n"
