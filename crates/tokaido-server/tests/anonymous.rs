@@ -1,4 +1,4 @@
-//! Clients that have not given the password: little is taken from them, and little is held for them.
+//! Unauthenticated clients: the server accepts little from them, and buffers little for them.
 
 mod common;
 
@@ -6,23 +6,23 @@ use std::{io::Write, net::Shutdown, sync::RwLock, thread, time::Duration};
 
 use common::{Client, TestServer, encode};
 
-/// More than may be held for a client that is not known, and less than may be for one that is.
+/// More than may be buffered for an unauthenticated client, but less than for an authenticated one.
 const LARGE: usize = 16 << 20;
 
-/// Unknown clients that are there at once.
+/// The number of unauthenticated clients at once.
 const CLIENTS: usize = 12;
 
-/// What the server may need for all of them together, with what the test needs itself.
+/// Maximum memory of the server for all of them together, including what the test itself needs.
 const HELD_BYTES_MAX: usize = 16 << 20;
 
-/// What other tests hold at the same time is not to be measured.
+/// Keeps memory of other tests out of the measurement.
 static MEASURED: RwLock<()> = RwLock::new(());
 
 fn server() -> TestServer {
     TestServer::start_with(|config| config.password = Some("sesame".into()))
 }
 
-/// Memory of this process, which has the server in it, in bytes.
+/// The memory of this process, which includes the server, in bytes.
 fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("the system tells");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
@@ -59,7 +59,7 @@ fn the_password_lifts_the_limit_within_a_pipeline() {
     let value = "v".repeat(1 << 20);
     client.send([encode(&["AUTH", "sesame"]), encode(&["SET", "k", &value])].concat());
     client.expect("+OK\r\n+OK\r\n");
-    // And RESET, which forgets it, puts it back.
+    // RESET, which ends the authentication, restores the limit.
     client.send([encode(&["RESET"]), encode(&["SET", "k", &value])].concat());
     client.expect("+RESET\r\n-ERR Protocol error: too big request");
 }
@@ -71,13 +71,13 @@ fn http_takes_as_little() {
     let long = format!("x-long: {}\r\n", "x".repeat(16 << 10));
     let bearer = "authorization: Bearer sesame\r\n";
     assert_eq!(server.http("GET /healthz", &long, "").status, 431);
-    // The password may stand behind what is too long, so it has to be given before.
+    // The password could come after what is too long, so it must be given in an earlier request.
     let mut client = server.connect();
     client.send_http("GET /v1/db", bearer, b"");
     assert_eq!(client.response().status, 200);
     client.send_http("GET /v1/db", &[bearer, &long].concat(), b"");
     assert_eq!(client.response().status, 200);
-    // A body of what is open to all is not waited for.
+    // The server does not wait for the body of a request that needs no password.
     let mut client = server.connect();
     client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\ncontent-length: 16385\r\n\r\n");
     assert_eq!(client.response().status, 413);
@@ -88,12 +88,12 @@ fn http_takes_as_little() {
 fn memcached_takes_as_little() {
     let _unmeasured = MEASURED.read();
     let server = server();
-    // A line of keys is no longer than any other.
+    // The limit for a line with keys is the same as for any other.
     let mut client = server.connect();
     client.send([&b"version\r\nget "[..], &b"k".repeat(2048)].concat());
     let told = "CLIENT_ERROR the line is too long; it has at most 2048 bytes\r\n";
     assert_eq!(client.text_to_end(), format!("CLIENT_ERROR unauthenticated\r\n{told}"));
-    // A key that is too long is refused before it has come.
+    // A key that is too long is refused before it arrives.
     let mut client = server.connect();
     client.send(b"\x80\x01\xff\xff\x08\0\0\0\0\x01\0\x07\0\0\0\0\0\0\0\0\0\0\0\0");
     let reply = client.read_to_end();
@@ -106,7 +106,7 @@ fn memcached_takes_as_little() {
     client.expect("END\r\n");
 }
 
-/// One test, and no other beside it, since a process has one memory.
+/// A single test, because the memory is measured for the whole process.
 #[test]
 fn nothing_large_is_held() {
     let _alone = MEASURED.write();
@@ -133,7 +133,7 @@ fn requests_are_not_held() {
                 let (mut client, head, body) =
                     (server.connect(), heads[number % heads.len()], &body);
                 scope.spawn(move || {
-                    // The server closes as soon as it has seen enough.
+                    // The server may close before it has read everything.
                     let _ = client.0.write_all(head).and_then(|()| client.0.write_all(body));
                     client
                 })
@@ -146,7 +146,7 @@ fn requests_are_not_held() {
     drop(clients);
 }
 
-/// Clients that ask for the longest reply that there is without a password, and take none.
+/// Clients that request the longest reply available without a password, and do not read it.
 fn replies_are_not_held(protocol: &str, request: &str) {
     let server = server();
     let requests = request.repeat(300_000);
@@ -154,10 +154,10 @@ fn replies_are_not_held(protocol: &str, request: &str) {
     let clients: Vec<Client> = (0..3).map(|_| server.connect()).collect();
     let answered = thread::scope(|scope| {
         for client in &clients {
-            // The rest is not taken before the end of the test shuts the socket down.
+            // The rest is not read before the end of the test shuts the socket down.
             scope.spawn(|| drop((&client.0).write_all(requests.as_bytes())));
         }
-        // Until the server answers no more.
+        // Until the server stops answering.
         let mut answered = 0;
         loop {
             let bearer = "authorization: Bearer sesame\r\n";

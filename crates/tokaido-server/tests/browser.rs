@@ -1,5 +1,5 @@
 //! What a page makes a browser send never runs as Redis commands: once a line of HTTP is read as one,
-//! the connection ends, and whoever runs the server is told.
+//! the connection ends, and the operator is warned.
 
 mod common;
 
@@ -8,7 +8,7 @@ use tokaido_server::ProtocolName;
 
 const GOODBYE: &str = "-ERR POST and Host: are of HTTP, not of Redis; closing\r\n";
 
-/// One test, since a process has one log.
+/// A single test, because a process has one log.
 #[test]
 fn lines_of_http_end_a_redis_connection() {
     let log = Log::begin();
@@ -31,7 +31,7 @@ fn lines_of_http_end_a_redis_connection() {
             let replies = client.text_to_end();
             assert!(replies.ends_with(GOODBYE), "{case:?}: {replies}");
         }
-        // On an address of Redis alone, HTTP is told so; elsewhere it is answered as such.
+        // On an address for Redis only, HTTP gets an error in HTTP; on others a normal answer.
         for line in ["GET /x HTTP/2.0", "\r\nPOST / HTTP/1.1", "\n\nPUT / http/1.1"] {
             let mut client = server.connect();
             client.send([line.as_bytes(), b"\r\nx: y\r\n", &set].concat());
@@ -40,7 +40,7 @@ fn lines_of_http_end_a_redis_connection() {
         }
         server.connect().ask(&["EXISTS", "evil"], ":0\r\n");
     }
-    // However many there are, the log has a line a minute.
+    // However many there are, only one line per minute is logged.
     let lines = log.take();
     assert_eq!(lines.len(), 1, "{lines:#?}");
     let is_told = lines[0].contains("WARN") && lines[0].contains("peer=\"127.0.0.1:");

@@ -1,5 +1,5 @@
-//! Records that are no bytes, where bytes are asked for: neither HTTP nor Lua shows what stands in
-//! place of a value in them.
+//! Records that are not bytes where bytes are expected: neither HTTP nor Lua reveals what they
+//! contain in place of a value.
 
 mod common;
 
@@ -20,7 +20,7 @@ t.exists = tokaido.read(function(tx, key) return tx.main:exists(key) end)
 return t
 "#;
 
-/// A server with the record `a` and the hash `h`, as the store's API makes one.
+/// A server with the record `a` and the hash `h`, created with the store's API.
 fn server() -> TestServer {
     TestServer::start_with_lua(LUA, |config| {
         let store = tree::open(&config.directory, tree::Options::default()).expect("a store");
@@ -46,7 +46,7 @@ fn http_refuses_what_has_no_bytes() {
     let listing = server.http("GET /v1/db/main", "", "");
     let lines = "{\"key\":\"a\",\"value\":\"bytes\"}\n{\"key\":\"h\",\"kind\":\"hash\"}\n";
     assert_eq!(listing.text(), lines);
-    // As SET does, PUT takes its place.
+    // Like SET, PUT replaces it.
     assert_eq!(server.http("PUT /v1/db/main/h", "", "new").status, 204);
     assert_eq!(server.http("GET /v1/db/main/h", "", "").text(), "new");
 }

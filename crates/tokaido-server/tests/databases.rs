@@ -1,4 +1,4 @@
-//! Names of databases: what takes one, what gives it back, and who may have how many.
+//! Names of databases: what takes one, what frees it, and who may have how many.
 
 mod common;
 
@@ -34,13 +34,13 @@ fn start() -> TestServer {
     TestServer::start_with_lua(LUA, |config| config.limits = limits)
 }
 
-/// The databases of the store; the cache for memcached is not one of them.
+/// The databases of the store, without the cache for memcached.
 fn names(server: &TestServer) -> BTreeSet<String> {
     let databases = server.server.store().databases().into_iter().map(|(_, name)| name);
     databases.filter(|name| name != "memcached").collect()
 }
 
-/// Sends the commands at once, and reads that each is answered with this.
+/// Sends the commands as one pipeline, and checks the reply to each.
 #[track_caller]
 fn pipeline(client: &mut Client, commands: &[(&[&str], &str)]) {
     client.send(commands.iter().flat_map(|(command, _)| encode(command)).collect::<Vec<_>>());
@@ -155,7 +155,7 @@ fn clients_cannot_use_up_the_names_that_procedures_need() {
     client.command(&["t.put", "p40", "v"]);
     let line = client.read_line();
     assert!(line.contains("the store has 40 databases, which is the limit"), "{line}");
-    // What is dropped is room for others.
+    // Dropping a database makes room for another.
     client.ask(&["tokaido", "drop", "p39"], ":1\r\n");
     client.ask(&["t.put", "p40", "v"], "$-1\r\n");
 }
@@ -184,7 +184,7 @@ fn every_interface_drops_a_database_and_gives_its_name_back() {
         reader.ask(&["get", "k"], "$-1\r\n");
         client.ask(&["t.field"], "$-1\r\n");
         client.ask(&["dbsize"], ":0\r\n");
-        // Another database, which may have what was the first one's place.
+        // Another database, which may have taken the place of the dropped one.
         client.ask(&["t.put", "b", "2"], "$-1\r\n");
         client.ask(&["t.field"], "$-1\r\n");
         client.ask(&["t.again", "b"], "$5\r\nagain\r\n");
@@ -193,7 +193,7 @@ fn every_interface_drops_a_database_and_gives_its_name_back() {
     client.ask(&["t.drop", "a"], "$-1\r\n");
     assert_eq!(server.http("DELETE /v1/db/a", "", "").status, 404);
     client.ask(&["set", "k", "3"], "+OK\r\n");
-    // A script whose variable for the key is empty does not drop the database.
+    // A script whose variable for the key is empty must not drop the database.
     for request in ["DELETE /v1/db/a/", "PUT /v1/db/a/"] {
         let refused = server.http(request, "", "");
         assert_eq!(refused.status, 400, "{}", refused.text());
@@ -201,7 +201,7 @@ fn every_interface_drops_a_database_and_gives_its_name_back() {
     }
     assert_eq!(server.http("GET /v1/db/a/", "", "").text(), "{\"key\":\"k\",\"value\":\"3\"}\n");
     reader.ask(&["get", "k"], "$1\r\n3\r\n");
-    // The database that sessions begin with stays, and is empty.
+    // The database that sessions begin with continues to exist, but is empty.
     client.ask(&["select", "0"], "+OK\r\n");
     client.ask(&["set", "k", "v"], "+OK\r\n");
     client.ask(&["tokaido", "drop", "main"], ":1\r\n");
@@ -232,7 +232,7 @@ fn flushall_gives_every_name_back() {
         other.ask(&["get", "k"], "$-1\r\n");
         client.ask(&["t.get", "a"], "$-1\r\n");
     }
-    // A database that the same batch, or the same transaction, has made, and makes again.
+    // A database that the same batch or transaction has created, and creates again.
     pipeline(
         &mut client,
         &[
@@ -256,7 +256,7 @@ fn flushall_gives_every_name_back() {
     );
     client.ask(&["get", "k"], "$-1\r\n");
     assert_eq!(names(&server), ["main".to_owned()].into());
-    // In a transaction that fails, everything stays.
+    // If a transaction fails, nothing changes.
     client.ask(&["t.put", "a", "v"], "$-1\r\n");
     client.ask(&["select", "0"], "+OK\r\n");
     client.ask(&["set", "k", "text"], "+OK\r\n");
@@ -282,7 +282,7 @@ fn names_are_given_back_as_often_as_databases_are_made() {
         config.sync = tokaido_store::tree::SyncMode::Os;
     });
     let mut client = server.connect();
-    // More of them than there are numbers.
+    // More databases than there are numbers for them.
     for from in (0..20_000).step_by(500) {
         let mut sent = Vec::new();
         for n in from..from + 500 {

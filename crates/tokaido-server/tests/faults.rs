@@ -1,4 +1,4 @@
-//! What becomes of calls that fail: a refusal is an answer, a fault has its line in the log.
+//! What happens when calls fail: a refusal is an answer, a fault is a line in the log.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn count(server: &TestServer, name: &str, procedure: &str) -> String {
     line.unwrap_or_else(|| panic!("{start}")).rsplit(' ').next().unwrap_or_default().to_owned()
 }
 
-/// One test, since a process has one log.
+/// A single test, because a process has one log.
 #[test]
 fn refusals_are_counted_and_faults_are_logged() {
     let log = Log::begin();
@@ -94,7 +94,7 @@ fn refusals_are_counted_and_faults_are_logged() {
     redis.ask(&["GET", "written"], "$-1\r\n");
 }
 
-/// The log has one line more, with all of these in it.
+/// Asserts that the log has one more line, which contains all of these parts.
 #[track_caller]
 fn one_line(log: &Log, parts: &[&str]) {
     let lines = log.take();

@@ -149,7 +149,7 @@ fn requests_may_come_with_a_pause_anywhere() {
         let (first, rest) = requests.split_at(cut);
         let mut client = server.connect();
         client.send(first);
-        // So that the server sees that no more has come.
+        // So that the server sees that no more has arrived yet.
         thread::sleep(Duration::from_millis(3));
         client.send(rest);
         let statuses: Vec<u16> = (0..3).map(|_| client.response().status).collect();
@@ -261,7 +261,7 @@ fn bad_requests_are_answered_and_closed() {
     ];
     for (request, status, message) in cases {
         let mut client = server.connect();
-        // A server that has seen enough may close before all of a long request is sent.
+        // The server may close before a long request is completely sent.
         let _ = std::io::Write::write_all(&mut client.0, request.as_bytes());
         let answer = client.text_to_end();
         let expected = format!("HTTP/1.1 {status} ");
@@ -294,7 +294,7 @@ fn the_password_opens_all_but_health_is_open() {
     let password = |config: &mut Config| config.password = Some("sesame".into());
     let server = TestServer::start_with_lua(PAGE, password);
     let bearer = "authorization: Bearer sesame\r\n";
-    // Every endpoint in turn, and such as are none: who is not let in does not learn which.
+    // All endpoints, and some that do not exist: no one may learn which without a password.
     for (request, body, status) in [
         ("PUT /v1/db/main/k", "v", 201),
         ("GET /v1/db/main/k", "", 200),

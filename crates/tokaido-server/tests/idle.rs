@@ -1,5 +1,5 @@
-//! Connections that have been served and wait for the next request: what memory the server has for
-//! each. One test, since a process has one memory, and the server is in it.
+//! The server's memory for each connection that has been served and waits for the next request. A
+//! single test, because the memory is that of the whole process, which includes the server.
 
 mod common;
 
@@ -9,16 +9,16 @@ use common::{Client, TestServer};
 
 const CONNECTIONS: usize = 300;
 
-/// What the server may have for each, with what the test itself has.
+/// Maximum memory for each connection, including the test's own.
 const BYTES_MAX: usize = 8 << 10;
 
-/// Longest to wait until all of them are at rest: until then some keep what they answer requests with.
+/// Maximum time to wait until all of them are idle: until then, some keep what they answer with.
 const REST_TIME_MAX: Duration = Duration::from_secs(20);
 
-/// Memory of this process that is of no file, in bytes.
+/// Memory of this process that is not backed by a file, in bytes.
 fn allocated_bytes() -> usize {
-    // What was given back to the allocator is not in use, though it may keep it.
-    // SAFETY: it touches nothing but what is free.
+    // Memory freed to the allocator is not in use, even if the allocator keeps it.
+    // SAFETY: it touches only memory that is free.
     #[cfg(target_env = "gnu")]
     unsafe {
         libc::malloc_trim(0)
@@ -49,7 +49,7 @@ fn served_by_redis(server: &TestServer) -> Client {
 fn a_connection_that_waits_has_little_memory() {
     for serve in [served_by_http, served_by_redis] {
         let server = TestServer::start();
-        // What all of them share is there by then.
+        // By then, everything that all of them share has been allocated.
         let first: Vec<Client> = (0..20).map(|_| serve(&server)).collect();
         let before = allocated_bytes();
         let waiting: Vec<Client> = (0..CONNECTIONS).map(|_| serve(&server)).collect();

@@ -1,4 +1,4 @@
-//! A second language beside Lua: one of a line a procedure.
+//! A second language besides Lua: one line per procedure.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Limits set low, over real sockets: each holds, and what is told says what it is.
+//! Low limits over real sockets: each holds, and its error message names it.
 
 mod common;
 
@@ -135,7 +135,7 @@ fn no_reply_is_longer_than_it_may_be() {
     client.ask(&["GET", "long"], "+QUEUED\r\n");
     client.ask(&["GET", "long"], "+QUEUED\r\n");
     refused(&mut client, &["EXEC"], "EXECABORT Transaction discarded because get failed: ERR the");
-    // Nothing has changed, and what is short enough is answered.
+    // Nothing has changed, and short replies are sent.
     for (command, key) in [
         ("HLEN", "hash"),
         ("SCARD", "set"),
@@ -177,7 +177,7 @@ return t
     client.command(&["t.read"]);
     let lines: Vec<String> = (0..4).map(|_| client.read_line()).collect();
     assert!(lines.iter().any(|line| line.contains(too_long)), "{lines:?}");
-    // It may have removed items already, so the script cannot go on.
+    // It may have removed items already, so the script cannot continue.
     for procedure in ["t.pop", "t.wait", "t.consume"] {
         refused(&mut client, &[procedure], too_long);
     }
@@ -246,7 +246,7 @@ fn requests_of_http_have_heads_and_pages_as_large_as_they_may() {
     assert_eq!(page.text(), format!("{lines}{{\"next\":\"b\"}}\n"));
 }
 
-/// With the least of everything, all goes on, one after another.
+/// With the smallest limits, everything continues, one after another.
 #[test]
 fn queues_and_turns_of_one_serve_everybody() {
     let server = server(Limits {
@@ -294,7 +294,7 @@ fn a_connection_over_the_limit_is_told_so_as_long_as_it_may_be() {
     let telling = server(limits.clone());
     let mut first = telling.connect();
     first.ask(&["PING"], "+PONG\r\n");
-    // It says nothing, and is told all the same once its time is over.
+    // It sends nothing, and still gets the error once its time is over.
     assert!(telling.connect().text_to_end().starts_with("-ERR too many connections"));
     let silent = server(Limits { refusals_max: 0, ..limits });
     let mut first = silent.connect();
@@ -307,7 +307,7 @@ fn expired_records_are_removed_as_often_as_they_may_be() {
     let server = server(Limits { expiry_interval_ms: 3_600_000, ..Limits::default() });
     let mut client = server.connect();
     client.ask(&["SET", "k", "v", "PX", "1"], "+OK\r\n");
-    // By default it would be gone by then.
+    // By default, it would be gone by now.
     thread::sleep(Duration::from_millis(1200));
     client.ask(&["GET", "k"], "$-1\r\n");
     client.ask(&["DBSIZE"], ":1\r\n");
@@ -323,7 +323,7 @@ t.long = tokaido.http("GET /long", function() return ("x"):rep(100) end)
 return t
 "#;
 
-/// How many reads the workers have answered themselves, and how many the pool has.
+/// How many reads were answered by the workers themselves, or by the pool.
 fn calls(server: &TestServer, thread: &str) -> u64 {
     let metrics = server.http("GET /metrics", "", "");
     let is_meant = |line: &&str| {

@@ -1,4 +1,4 @@
-//! UNIX sockets, addresses for some protocols only, and who comes to the wrong one.
+//! UNIX sockets, addresses for some protocols only, and clients of the wrong one.
 
 mod common;
 
@@ -22,12 +22,12 @@ fn with_socket(change: impl FnOnce(&mut Config)) -> (TestServer, PathBuf) {
     (server, path)
 }
 
-/// A server with one address, for these protocols.
+/// A server with one address, for these protocols only.
 fn pinned(protocols: &[ProtocolName]) -> TestServer {
     TestServer::start_with(|config| config.listen[0].protocols = protocols.to_vec())
 }
 
-/// All that the server says until it closes.
+/// Everything that the server replies until it closes.
 fn ask_once(path: &Path, request: &[u8]) -> String {
     let mut stream = UnixStream::connect(path).expect("the server listens");
     stream.write_all(request).expect("the server reads");
@@ -45,7 +45,7 @@ fn a_unix_socket_speaks_every_protocol() {
     let answer = ask_once(&path, get);
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nv"), "{answer}");
     server.connect().ask(&["GET", "k"], "$1\r\nv\r\n");
-    // More than a socket holds, and more than one read brings.
+    // More than a socket buffers, and more than one read returns.
     let large = "v".repeat(4 << 20);
     let requests =
         [encode(&["SET", "k", &large]), encode(&["GET", "k"]), encode(&["QUIT"])].concat();
@@ -71,7 +71,7 @@ fn time_limits_and_a_stop_end_connections_of_a_unix_socket_with_their_last_words
     server.stop();
     let mut rest = String::new();
     busy.read_to_string(&mut rest).expect("text");
-    // What it had read when it was stopped is answered, in order and in whole lines.
+    // Requests read before the stop are answered, in order and in whole lines.
     let numbers = rest.lines().map(|line| line[1..].parse::<usize>().expect("a number"));
     assert!(numbers.eq(2..rest.lines().count() + 2), "{rest}");
 }
@@ -113,7 +113,7 @@ fn a_pinned_address_tells_others_so_in_their_own_protocol() {
     refused.command(&["PING"]);
     let reply = "-ERR this address speaks http, not redis; connect to one that does\r\n";
     assert_eq!(refused.text_to_end(), reply);
-    // What is not surely another protocol's is taken for the pinned one's.
+    // Bytes that are not certainly another protocol's are read as the pinned one's.
     let mut inline = http.connect();
     inline.send("PING\r\n\r\n");
     assert!(inline.text_to_end().starts_with("HTTP/1.1 400 "));

@@ -150,7 +150,7 @@ fn what_cannot_be_mounted_keeps_the_server_from_starting() {
     assert!(refusal("hot", cache(1)).contains("(see [databases] in the configuration)"));
     assert!(refusal("hot", cache(1)).contains("database hot: a cache needs"));
     assert!(refusal("a b", cache(1 << 20)).contains("bad database name"));
-    // The cache that nobody has asked for says where it comes from.
+    // The error for the implicit cache says where it comes from.
     let mut config = common::config(directory.path());
     config.memcached.database = "taken".to_owned();
     let error = Server::start(config).map(drop).expect_err("it is taken").to_string();

@@ -1,4 +1,4 @@
-//! Procedures over both protocols, and runaways among them.
+//! Procedures over both protocols, including runaway procedures.
 
 mod common;
 
@@ -124,7 +124,7 @@ fn a_procedure_may_say_no_in_its_own_words() {
 fn routes_answer() {
     let server = TestServer::start_with_lua(LUA, |_| {});
     for _ in 0..10 {
-        // In the pool first, then on the worker.
+        // In the pool at first, then on the worker.
         assert_eq!(server.http("GET /hello?name=you", "", "").text(), "hello you");
     }
     assert_eq!(server.http("POST /visits/a%20b", "", "").text(), "1");
@@ -150,7 +150,7 @@ fn a_runaway_is_stopped_and_stops_nobody() {
         let runaway = scope.spawn(|| server.http("POST /v1/call/t.forever", "", ""));
         let mut client = server.connect();
         client.command(&["t.forever"]);
-        // The worker answers all of this while both runaways run.
+        // The worker answers all this while both runaways run.
         for _ in 0..20 {
             other.ask(&["PING"], "+PONG\r\n");
         }

@@ -1,4 +1,4 @@
-//! Reload: the program is swapped as a whole, while calls run.
+//! Reload: the whole program is swapped while calls run.
 
 mod common;
 
@@ -22,15 +22,15 @@ use tokaido_script::{
 use tokaido_server::{Config, Server, StartError};
 use tokaido_store::{Store, tree::SyncMode};
 
-/// How often the program is swapped under load, and how many calls run meanwhile.
+/// How often the program is swapped under load, and how many calls run in the meantime.
 const RELOADS: u64 = 25;
 const CALLS: u64 = 100_000;
 
-/// How often a pipeline has each of its calls.
+/// How often a pipeline repeats each of its calls.
 const ROUNDS: usize = 20;
 
-/// Two files of one version. From one version to the next each procedure gets another place among
-/// them, `flip` reads or writes, and `odd` comes and goes.
+/// Writes the two files of a version. From one version to the next, each procedure gets another
+/// position, `flip` reads or writes, and `odd` comes and goes.
 fn write_version(procedures: &Path, version: u64) {
     let odd = version % 2 == 1;
     let (mode, extra) = if odd { ("write", "odd") } else { ("read", "a_first") };
@@ -96,7 +96,7 @@ fn a_broken_file_keeps_the_old_program_and_is_named() {
     assert!(answer.text().contains("the program is as before"), "{}", answer.text());
     assert!(answer.text().contains("broken.lua:3: "), "{}", answer.text());
     server.connect().ask(&["t.name"], "$8\r\nname 1 1\r\n");
-    // Two procedures for one path are no program, either.
+    // Two procedures for one path are not a valid program, either.
     let twice = r#"
         local tokaido = require "tokaido"
         return { f = tokaido.http("GET /page/:y", function() end) }
@@ -132,7 +132,7 @@ fn a_server_without_procedures_says_so() {
 
 const BROKEN: &str = "return {}\n\nreturn return";
 
-/// A procedure of a file that did not load, by each way to call one.
+/// Checks the error for a procedure of a file that did not load, with each way to call it.
 #[track_caller]
 fn assert_told_why(server: &TestServer, name: &str, path: &Path) {
     let why = format!("procedure {name} is in {0}, which did not load: {0}:3: ", path.display());
@@ -158,7 +158,7 @@ fn a_caller_is_told_of_the_file_that_did_not_load_at_the_start_and_at_a_reload()
     fs::write(&broken, BROKEN).expect("a file");
     server.server.reload().expect_err("a broken file");
     assert_told_why(&server, "broken.f", &broken);
-    // Others are as unknown as before.
+    // Other missing procedures are reported as before.
     server.connect().ask(&["fcall", "brokenly.f", "0"], "-ERR Function not found\r\n");
     server.connect().ask(&["t.name"], "$8\r\nname 1 1\r\n");
     let directory = server.stop();
@@ -197,7 +197,7 @@ fn a_strict_server_starts_with_all_of_its_procedures_or_not_at_all() {
     }
 }
 
-/// Asks until the state of the server is as it should be, and gives it.
+/// Polls until the server's state is as expected, and returns it.
 fn wait_for_state(
     server: &TestServer,
     is_so: impl Fn(&serde_json::Value) -> bool,
@@ -213,7 +213,7 @@ fn wait_for_state(
     }
 }
 
-/// Puts a file in its place as a whole: whoever looks meanwhile finds none, or all of it.
+/// Writes a file atomically: a reader finds either no file or all of it.
 fn put_whole(path: &Path, text: &str) {
     let beside = path.with_extension("new");
     fs::write(&beside, text).expect("a file");
@@ -226,7 +226,7 @@ fn a_watched_directory_is_reloaded_after_each_change_and_the_state_says_what_cam
         config.watch = true;
         config.limits.procedure_look_ms = 20;
     });
-    // While the two files of a version were written, one of them may have been loaded without the other.
+    // One of the two files may have been loaded while the other was still being written.
     let state = wait_for_state(&server, |state| state["last_load"]["ok"] == true);
     let generation_of = |state: &serde_json::Value| state["generation"].as_u64().expect("a number");
     let first = generation_of(&state);
@@ -260,7 +260,7 @@ fn a_watched_directory_is_reloaded_after_each_change_and_the_state_says_what_cam
     assert_eq!(server.http("GET /healthz", "", "").text(), "ok\n");
 }
 
-/// The version that a reply of `what` is of: both files must be of it.
+/// The version in a reply for `what`, which must be that of both files.
 #[track_caller]
 fn version(reply: &str, what: &str) -> u64 {
     let (first, second) =
@@ -294,7 +294,7 @@ impl Lines {
     }
 }
 
-/// Calls over the Redis protocol: pipelines that read, write, and do both.
+/// Calls over the Redis protocol: pipelines that read, write, or do both.
 fn call_redis(client: Client, done: &AtomicBool, calls: &AtomicU64) {
     let names = ["name", "flip", "put", "odd", "name", "name"].repeat(ROUNDS);
     let pipeline: Vec<u8> =
@@ -342,7 +342,7 @@ fn call_http(mut client: Client, done: &AtomicBool, calls: &AtomicU64) {
 
 #[test]
 fn no_call_runs_the_wrong_version_of_anything() {
-    // What a reload does to the disk is none of this.
+    // How a reload affects the disk does not matter here.
     let (server, procedures) = start_with(|config| config.sync = SyncMode::Os);
     let (done, calls) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -354,7 +354,7 @@ fn no_call_runs_the_wrong_version_of_anything() {
         for version in 2..RELOADS + 2 {
             write_version(&procedures, version);
             server.server.reload().expect("a program");
-            // Whoever asks after a reload gets the new program, wherever the call runs.
+            // A call after a reload gets the new program, on whichever thread it runs.
             for name in ["name", "put"] {
                 client.command(&[&format!("t.{name}")]);
                 let reply = read_bulk(&mut client).expect("a result");
@@ -370,9 +370,9 @@ fn no_call_runs_the_wrong_version_of_anything() {
     assert!(calls.into_inner() >= CALLS);
 }
 
-/// Lua that, once told to, finds an endless file in the place of all others in every thread but the
-/// one that has made it: a file that is loaded in one thread need not get done in another. It is told
-/// before the program is reloaded, since a worker may load it as soon as the reload has.
+/// Lua that, once told to, loads an endless file instead of all others in every thread except the
+/// one that created it: a file that loads in one thread may not finish loading in another. It is told
+/// before the program is reloaded, because a worker may load it as soon as the reload has.
 struct Late {
     lua: Lua,
     made_in: ThreadId,

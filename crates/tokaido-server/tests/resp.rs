@@ -176,7 +176,7 @@ fn a_client_that_takes_no_replies_is_given_up() {
     let mut client = server.connect();
     client.ask(&["SET", "k", &"v".repeat(1 << 20)], "+OK\r\n");
     client.send(encode(&["GET", "k"]).repeat(100));
-    // The only connection that is open in the end is the one that asks.
+    // In the end, the only open connection is the one that asks.
     assert!((0..10_000).any(|_| server.open_connections().iter().sum::<usize>() == 1));
     assert!(client.read_to_end().len() < 100 << 20);
 }
@@ -232,7 +232,7 @@ fn one_connection_too_many_is_told_so_in_its_own_protocol() {
     assert!(third.text_to_end().starts_with("-ERR too many connections"));
     assert_eq!(server.http("GET /healthz", "", "").status, 503);
     drop(second);
-    // The place is free once the worker has seen the end of the connection.
+    // The slot is free once the worker has noticed the end of the connection.
     let answered = (0..1000).any(|_| {
         let mut again = server.connect();
         again.command(&["PING"]);

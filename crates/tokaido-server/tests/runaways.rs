@@ -1,4 +1,4 @@
-//! Procedures that do not end by themselves, on a server that others use meanwhile.
+//! Procedures that do not end by themselves, on a server that others use at the same time.
 
 mod common;
 #[path = "../../tokaido-script/tests/support/shapes.rs"]
@@ -9,11 +9,11 @@ use std::io::ErrorKind;
 use common::{Client, TestServer};
 use shapes::{End, SHAPES};
 
-/// Every so many of the shapes is tried; the tests of the script crate try all of them.
+/// One in this many shapes is tried; the tests of the script crate try all of them.
 const SAMPLE: usize = 2;
 
-/// How often a shape is run until somebody else was answered before it had ended. On a busy machine
-/// one may not get to the processor within the limit.
+/// How often to run a shape until another client is answered before the shape has ended. On a busy
+/// machine, that client may get no processor time within the limit.
 const ATTEMPTS_MAX: usize = 10;
 
 /// The numbers of the shapes that run until their limit.
@@ -34,7 +34,7 @@ fn procedures() -> String {
     text + "return m"
 }
 
-/// Whether nothing has been answered yet.
+/// Whether no reply has arrived yet.
 fn is_silent(client: &Client) -> bool {
     client.0.set_nonblocking(true).expect("a socket");
     let peeked = client.0.peek(&mut [0]);
@@ -42,7 +42,7 @@ fn is_silent(client: &Client) -> bool {
     peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
 }
 
-/// Runs a shape until others were answered meanwhile; `start` sends it, `end` reads how it ended.
+/// Runs a shape until others are answered meanwhile. `start` sends it, `end` reads the outcome.
 fn others_are_answered(
     server: &TestServer,
     name: &str,
@@ -56,7 +56,7 @@ fn others_are_answered(
         other.ask(&["PING"], "+PONG\r\n");
         other.ask(&["GET", "k"], "$1\r\nv\r\n");
         let is_answered = is_silent(&caller);
-        // Behind a shape that writes, this one waits for it to end.
+        // After a shape that writes, this request waits for it to end.
         other.ask(&["SET", "k", "v"], "+OK\r\n");
         end(&mut caller);
         other.ask(&["EXISTS", "runaway"], ":0\r\n");

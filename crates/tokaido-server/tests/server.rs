@@ -18,7 +18,7 @@ fn what_was_answered_is_there_after_a_restart() {
 
 #[test]
 fn a_stop_answers_what_has_come() {
-    // The limit is longer than any test waits: only ending the connections can end the stop.
+    // The limit is longer than any test waits, so only ending the connections can end the stop.
     let server = TestServer::start_with(|config| config.limits.stop_ms = 60_000);
     let address = server.address();
     let mut idle = server.connect();
@@ -26,7 +26,7 @@ fn a_stop_answers_what_has_come() {
     let mut http = server.connect();
     http.send_http("GET /healthz", "", b"");
     assert_eq!(http.response().status, 200);
-    // 2,000 writes are on their way when the stop comes: those that are answered must be there.
+    // 2,000 writes are in flight when the stop comes: those that are answered must be stored.
     let mut busy = server.connect();
     busy.ask(&["PING"], "+PONG\r\n");
     let requests: Vec<u8> = (0..2000).flat_map(|_| encode(&["INCR", "n"])).collect();
@@ -55,7 +55,7 @@ fn a_client_that_takes_nothing_does_not_hold_up_a_stop_for_ever() {
     let mut stuck = server.connect();
     stuck.ask(&["SET", "k", &"v".repeat(1 << 20)], "+OK\r\n");
     stuck.send(encode(&["GET", "k"]).repeat(100));
-    // The first bytes of the replies show that the server is at it.
+    // The first bytes of the replies show that the server has started on them.
     stuck.expect("$1048576\r\n");
     server.stop();
 }

@@ -1,5 +1,5 @@
-//! A procedure that nothing stops: the server says so, and ends itself, at its limit or when it is
-//! told to stop.
+//! A procedure that cannot be stopped: the server reports it, and ends its own process at its limit or
+//! when told to stop.
 
 mod common;
 
@@ -23,18 +23,18 @@ use tokaido_script::{
 use tokaido_server::{Config, Server, Signals};
 use tokaido_store::Store;
 
-/// Longest that a test waits before it fails.
+/// Maximum time that a test waits before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A language whose procedures `hang.read` and `hang.write` end when they are let go, and else never.
+/// A language whose procedures `hang.read` and `hang.write` end only when they are released.
 #[derive(Clone, Default)]
 struct Hanging {
     is_let_go: Arc<AtomicBool>,
-    /// The next time that the first worker loads the procedures, it is not done with it before it is let go.
+    /// Makes the first worker hang when it next loads the procedures, until they are released.
     hangs_at_loading: Arc<AtomicBool>,
 }
 
-/// Lets what hangs go at the latest when it is dropped: before the server, which waits for it.
+/// Releases what hangs, on drop at the latest: before the server, which waits for it, is dropped.
 struct Hold(Hanging);
 
 impl Hold {
@@ -118,7 +118,7 @@ impl Runtime for HangingRuntime {
     }
 }
 
-/// Starts a server whose procedures hang. Returns what lets them go, too.
+/// Starts a server whose procedures hang. Also returns the hold that releases them.
 fn start(directory: &Path, change: impl FnOnce(&mut Config)) -> (Server, Hold) {
     let procedures = directory.join("procedures");
     fs::create_dir(&procedures).expect("a directory");
@@ -133,7 +133,7 @@ fn start(directory: &Path, change: impl FnOnce(&mut Config)) -> (Server, Hold) {
     (Server::start_in(config, languages).expect("the server starts"), Hold(language))
 }
 
-/// What `/healthz` answers once it answers with this status.
+/// Polls `/healthz` until it answers with this status, and returns the answer.
 fn health(address: std::net::SocketAddr, status: u16) -> String {
     let started = Instant::now();
     loop {
@@ -148,7 +148,7 @@ fn health(address: std::net::SocketAddr, status: u16) -> String {
     }
 }
 
-/// Asks for health until the answer has this status, and gives it.
+/// Polls `/healthz` on this connection until it answers with this status, and returns the answer.
 fn health_on(client: &mut Client, status: u16) -> String {
     let started = Instant::now();
     loop {
@@ -168,12 +168,12 @@ fn a_worker_that_has_stalled_is_named_on_another_until_it_goes_on() {
         let directory = tempfile::tempdir().expect("a directory");
         let (server, hold) = start(directory.path(), |config| {
             config.limits.stalled_exit_ms = 0;
-            // A call has earned its place on a worker after a few, however long they take.
+            // After a few calls, a procedure runs on workers, however long the calls took.
             config.limits.script_short_us = 1_000_000;
         });
         let mut caller = Client::connect(tcp_address(&server));
         caller.ask(&["PING"], "+PONG\r\n");
-        // The next connection goes to the worker that has none.
+        // The next connection goes to the worker without connections.
         let mut other = Client::connect(tcp_address(&server));
         hold.let_go(true);
         for _ in 0..10 {
@@ -220,10 +220,10 @@ fn health_and_metrics_name_the_thread_that_has_stalled_until_it_goes_on() {
     }
 }
 
-/// Set for a test that runs again in a process of its own, which is to end: the directory.
+/// Set to the directory for a test that runs again in its own process, which is to end.
 const DIRECTORY: &str = "TOKAIDO_TEST_STALLED_IN";
 
-/// Runs this test in a process of its own, in the directory.
+/// Runs this test in its own process, in the directory.
 fn run_again(test: &str, directory: &Path) -> Output {
     let program = std::env::current_exe().expect("this program");
     let mut command = Command::new(program);
@@ -231,7 +231,7 @@ fn run_again(test: &str, directory: &Path) -> Output {
     command.output().expect("it runs")
 }
 
-/// Logs, and sees to it that the process ends in any case.
+/// Enables logging, and makes sure that the process ends in any case.
 fn begin_process() {
     tracing_subscriber::fmt().with_ansi(false).init();
     thread::spawn(|| {
@@ -240,16 +240,16 @@ fn begin_process() {
     });
 }
 
-/// Stores a record, and hangs the writer.
+/// Stores a record, and makes the writer hang.
 fn store_and_hang(server: &Server) {
     let mut client = Client::connect(tcp_address(server));
     client.ask(&["SET", "k", "v"], "+OK\r\n");
     client.command(&["FCALL", "hang.write", "0"]);
-    // The connection is not to end before the process does.
+    // The connection must not end before the process does.
     std::mem::forget(client);
 }
 
-/// The process has ended itself for this reason, and what was answered is there.
+/// Asserts that the process has ended itself for this reason, and that acknowledged data is there.
 fn assert_ended(ended: &Output, reason: &str, directory: &Path) {
     let log = String::from_utf8_lossy(&ended.stdout);
     assert_eq!(ended.status.code(), Some(1), "{log}");

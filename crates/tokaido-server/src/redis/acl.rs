@@ -217,7 +217,7 @@ fn end_subscriptions(shared: &Shared, user: &str, rules: &Rules) {
     });
 }
 
-/// Closes the connections of users that have changed. The caller's own connection ends after the reply.
+/// Closes the connections of users that have changed or are gone. The caller's own ends after the reply.
 fn end_connections(call: &Call<'_>, session: &Session, users: &[String]) -> Step {
     let mut step = Step::Done;
     for client in call.shared.clients.list() {

@@ -50,7 +50,7 @@ pub(crate) enum Handler {
     GroupRead(ReadingFn),
     /// Calls a procedure. The function determines which one, and its arguments.
     Procedure(fn(&Call<'_>, &Procedures<'_>) -> Result<Invocation, Failure>),
-    /// WATCH: records the versions of records in the session, for EXEC.
+    /// WATCH: notes the versions of records in the session, for EXEC.
     Watch,
     /// EXEC: runs the commands that MULTI has queued.
     Exec,
@@ -78,7 +78,7 @@ impl KeyPositions {
     pub(crate) const TWO_KEYS: Self = Self { first: 1, last: 2, step: 1 };
     /// Keys, each followed by its value.
     pub(crate) const PAIRS: Self = Self { first: 1, last: -1, step: 2 };
-    /// Keys after an argument that is not a key.
+    /// Keys after a word.
     pub(crate) const KEYS_BEHIND_A_WORD: Self = Self { first: 2, last: -1, step: 1 };
     /// The key of a subcommand.
     pub(crate) const SUBKEY: Self = Self { first: 2, last: 2, step: 1 };
@@ -228,7 +228,7 @@ impl Flags {
 /// A command, or a subcommand with a name like `client|id`: one row of the table.
 #[derive(Clone, Copy)]
 pub struct Command {
-    /// Lower case.
+    /// In lower case.
     pub name: &'static str,
     /// The number of arguments including the name, as Redis counts: a negative number is a minimum. For a
     /// subcommand, the container's name counts as well.

@@ -1,6 +1,6 @@
 //! Redis's patterns: `*`, `?`, `[a-c]`, `[^a-c]`, and `\` before a byte to be taken literally.
 
-/// Whether `text` as a whole matches `pattern`. The time is at most the product of their lengths.
+/// Whether all of `text` matches `pattern`, in time of at most the product of their lengths.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     // Where to resume after a mismatch: after the last `*`, which then takes one more byte.

@@ -24,7 +24,7 @@ use crate::{
     system::resident_bytes,
 };
 
-/// The sections, in the order in which they are shown.
+/// The sections in display order.
 const SECTIONS: [&str; 11] = [
     "Server",
     "Clients",
@@ -39,7 +39,7 @@ const SECTIONS: [&str; 11] = [
     "Databases",
 ];
 
-/// The sections that `wanted` names; all of them if it names none.
+/// The sections that `wanted` names, or all of them if it is empty.
 pub(super) fn render(
     shared: &Shared,
     tx: &mut dyn ReadTransaction,
@@ -114,7 +114,7 @@ fn server(shared: &Shared) -> Lines {
     ]
 }
 
-/// The port of the first TCP address, and 0 if there is none, as Redis has it.
+/// The port of the first TCP address, or 0 if there is none, as in Redis.
 pub(super) fn tcp_port(shared: &Shared) -> u16 {
     shared.addresses().iter().find_map(SocketAddress::tcp).map_or(0, |address| address.port())
 }
@@ -157,7 +157,7 @@ fn persistence(shared: &Shared) -> Lines {
     let Usage { log_bytes, base_bytes, runs_bytes, .. } = shared.store().usage();
     vec![
         ("loading", "0".to_owned()),
-        // What was answered is in the log, and checkpoints are nobody's to wait for.
+        // Everything acknowledged is in the log, and no client has to wait for checkpoints.
         ("rdb_changes_since_last_save", "0".to_owned()),
         ("rdb_bgsave_in_progress", "0".to_owned()),
         ("aof_enabled", "1".to_owned()),
@@ -196,13 +196,13 @@ fn replication(shared: &Shared) -> Lines {
     ]
 }
 
-/// The processor time that the process has taken, with that of its threads, in seconds; 0 where the system does
-/// not tell.
+/// The processor time that the process and its threads have used, in seconds; 0 where the system does not
+/// report it.
 fn processor() -> Lines {
-    /// The unit in which Linux tells times of a process.
+    /// The unit in which Linux reports a process's times.
     const TICKS_PER_SECOND: f64 = 100.0;
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name before the closing bracket may have spaces.
+    // The name before the closing bracket may contain spaces.
     let fields: Vec<&str> =
         stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     [
@@ -219,7 +219,7 @@ fn processor() -> Lines {
     .collect()
 }
 
-/// How often each command ran, and for how long.
+/// How often each command ran, and how long it took.
 fn command_statistics(shared: &Shared) -> Vec<(String, String)> {
     let rows = COMMANDS.iter().map(|command| {
         (command.name, shared.instruments.statistics.row(table::number_of(command)))
@@ -236,8 +236,8 @@ fn command_statistics(shared: &Shared) -> Vec<(String, String)> {
     .collect()
 }
 
-/// The databases that hold something, and those of another engine than `tree`: those with a number
-/// under the name that Redis gives them, or those with a name.
+/// The databases that are not empty or have another engine than `tree`: if `numbered`, those with a
+/// number, under Redis's name for them; otherwise those with a name.
 fn keyspace(
     shared: &Shared,
     tx: &mut dyn ReadTransaction,
@@ -251,7 +251,7 @@ fn keyspace(
         }
         let DatabaseStatistics { records, key_bytes, value_bytes } = tx.statistics(id)?;
         let engine = engine(shared, id);
-        // A cache that is empty has numbers all the same.
+        // Even an empty cache has numbers to show.
         if records == 0 && engine.is_empty() {
             continue;
         }
@@ -269,7 +269,7 @@ fn keyspace(
     Ok(lines)
 }
 
-/// What is to be said of another engine than `tree`.
+/// The description of an engine other than `tree`.
 fn engine(shared: &Shared, database: DatabaseId) -> String {
     let store = &**shared.store();
     let name = store.capabilities(database).name;

@@ -1,4 +1,4 @@
-//! COMMAND, and HELP of every container: what the table says, told to clients.
+//! COMMAND, and HELP of every container: the contents of the table, for clients.
 
 use tokaido_wire::resp::Request;
 
@@ -40,7 +40,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Gives the names of the commands and of their subcommands.";
 };
 
-/// The commands without the subcommands, which are told with their container.
+/// The commands without subcommands, which are reported with their container.
 fn commands() -> impl Iterator<Item = &'static Command> {
     table::COMMANDS.iter().filter(|command| command.container().is_none())
 }
@@ -49,7 +49,7 @@ fn subcommands(container: &Command) -> Vec<&'static Command> {
     table::COMMANDS.iter().filter(|command| command.container() == Some(container.name)).collect()
 }
 
-/// A command by the name that COMMAND INFO takes: `get`, or `client|id`.
+/// Finds a command by its name in COMMAND INFO: `get`, or `client|id`.
 fn by_name(name: &[u8]) -> Option<&'static Command> {
     table::find(name, None)
 }
@@ -100,7 +100,7 @@ fn describe(reply: &mut dyn Reply, command: &Command) {
     for category in categories {
         reply.simple(category);
     }
-    // Redis has hints for clusters here.
+    // Redis puts hints for clusters here.
     reply.set(0);
     describe_keys(reply, command);
     let subcommands = subcommands(command);
@@ -110,7 +110,7 @@ fn describe(reply: &mut dyn Reply, command: &Command) {
     }
 }
 
-/// The key specification, from which clients with several servers find the right one.
+/// The key specification, by which clients of several servers choose the right one.
 fn describe_keys(reply: &mut dyn Reply, command: &Command) {
     let KeyPositions { first, last, step } = command.keys;
     let (counted, word) = (command.key_count_place(), command.key_word());
@@ -127,13 +127,13 @@ fn describe_keys(reply: &mut dyn Reply, command: &Command) {
         reply.bulk(b"begin_search");
         describe_search_of_word(reply, word, start as i64);
         reply.bulk(b"find_keys");
-        // Half of what follows: the rest belongs to the keys.
+        // Only the first half of what follows are keys; the rest belongs to them.
         return describe_step(reply, "range", &[("lastkey", -1), ("keystep", 1), ("limit", 2)]);
     }
     let (index, kind, fields) = if let Some(place) = counted {
         (place as i8, "keynum", [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)])
     } else {
-        // Redis counts the last key from the first here.
+        // Redis counts the last key relative to the first here.
         let last = if last < 0 { last } else { last - first };
         (first, "range", [("lastkey", last), ("keystep", step), ("limit", 0)])
     };

@@ -1,4 +1,4 @@
-//! Keys, whatever stands under them: DEL, EXISTS, RENAME, COPY, MOVE, TYPE and what is near them.
+//! Keys, whatever their type: DEL, EXISTS, RENAME, COPY, MOVE, TYPE and related commands.
 
 use tokaido_store::{
     CollectionId, DatabaseId, Kind, ReadTransaction, Record, ScanRange, Scanner, WriteTransaction,
@@ -60,7 +60,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Deletes records, as DEL does.";
 };
 
-/// Copies a record with its expiry and its elements, in place of what is under the other key.
+/// Copies a record with its expiry and its elements. Replaces what is under the other key.
 fn copy_record(
     tx: &mut dyn WriteTransaction,
     (source, from): (DatabaseId, &[u8]),
@@ -76,7 +76,7 @@ fn copy_record(
     Ok(())
 }
 
-/// Copies the elements of a collection into a new one of the target.
+/// Copies the elements of a collection into a new collection of the target.
 fn copy_elements(
     tx: &mut dyn WriteTransaction,
     source: DatabaseId,
@@ -119,7 +119,7 @@ fn type_of(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fail
     Ok(())
 }
 
-/// What TYPE, and SCAN with TYPE, call a kind of value.
+/// The name that TYPE, and SCAN with TYPE, use for a kind of value.
 pub(super) fn type_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Bytes => "string",
@@ -225,7 +225,7 @@ fn object_idletime(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<
     refuse_unless_missing(call, tx, "idle time is not tracked: reading a record notes nothing")
 }
 
-/// Null without a record, else an error that says why there is no answer.
+/// Replies null without a record; otherwise fails with the reason why there is no answer.
 fn refuse_unless_missing(
     call: &mut Call<'_>,
     tx: &mut dyn ReadTransaction,
@@ -238,9 +238,9 @@ fn refuse_unless_missing(
     Ok(())
 }
 
-/// What Redis would call the form that the value has: in one piece, or with elements of its own.
+/// Redis's name for the value's encoding: in one piece, or with separate elements.
 pub(super) fn encoding(record: Record<'_>) -> &'static [u8] {
-    /// Maximum length of a string that Redis keeps in one piece with its header, in bytes.
+    /// Maximum length in bytes of a string that Redis keeps in one piece with its header.
     const EMBEDDED_LEN_MAX: usize = 44;
     match (record.kind, record.collection) {
         (Kind::Bytes, _) if parse_integer(record.value).is_some() => b"int",

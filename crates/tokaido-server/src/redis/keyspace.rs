@@ -1,4 +1,4 @@
-//! Databases as wholes: DBSIZE, RANDOMKEY, FLUSHDB, FLUSHALL.
+//! Whole databases: DBSIZE, RANDOMKEY, FLUSHDB, FLUSHALL.
 
 use tokaido_store::{ReadTransaction, WriteTransaction, check_database_name};
 
@@ -57,7 +57,7 @@ fn flushall(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Fa
     tx.drop_all_databases()?;
     let store = call.shared.store();
     for (database, _) in store.databases() {
-        // A constant database stays as it is, or no other could be emptied beside it.
+        // Skip constant databases, or one would keep all from being emptied.
         if database.mount().is_some() && store.capabilities(database).is_writable {
             tx.clear(database)?;
         }
@@ -73,7 +73,7 @@ fn swapdb(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Fail
     Ok(())
 }
 
-/// Gives 1, or 0 if there was no such database.
+/// Replies 1, or 0 if there was no such database.
 fn drop_database(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     let name = call.database_name_at(2)?;
     check_database_name(&name)?;
@@ -102,7 +102,7 @@ fn randomkey(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fa
     Ok(())
 }
 
-/// Some key of the first page of a database without an order.
+/// A key from the first non-empty page of a database without an order.
 fn random_of_page(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     const PAGE_RECORDS: usize = 100;
     let (mut keys, mut cursor) = (Vec::new(), 0);

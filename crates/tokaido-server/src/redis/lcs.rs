@@ -1,4 +1,4 @@
-//! LCS: the longest text that two values have in common, with gaps.
+//! LCS: the longest common subsequence of two values.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Gives the longest text that two values have in common, with gaps, or its length, or where it is.";
 };
 
-/// Maximum product of the lengths of both values, each with one added: so many cells of four bytes are
-/// filled, as much memory as the longest value takes.
+/// Maximum product of both lengths, each plus one: the number of four-byte cells to fill, which take
+/// as much memory as the longest value.
 const CELLS_MAX: usize = 1 << 24;
 
 /// The options of LCS.
@@ -67,7 +67,7 @@ fn lcs(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure>
             "the values are too long for LCS: the product of their lengths may be {CELLS_MAX} at most"
         )));
     }
-    /// So many cells take about as long as an element of a collection.
+    /// Filling this many cells takes about as long as visiting an element of a collection.
     const CELLS_PER_ELEMENT: usize = 64;
     call.check_visit((cells / CELLS_PER_ELEMENT) as u64)?;
     let table = Table::of(&a, &b);
@@ -115,7 +115,7 @@ fn tell_places(call: &mut Call<'_>, table: &Table<'_>, options: &Options) {
     call.reply.integer(table.len() as i64);
 }
 
-/// How long the longest common text of the first bytes of both values is, for any numbers of bytes.
+/// The length of the longest common subsequence for every pair of prefixes of both values.
 struct Table<'v> {
     a: &'v [u8],
     b: &'v [u8],
@@ -143,7 +143,7 @@ impl<'v> Table<'v> {
         self.at(self.a.len(), self.b.len()) as usize
     }
 
-    /// The parts that the common text is made of, in both values, the last one first.
+    /// The ranges in both values that make up the longest common subsequence, last one first.
     fn matches(&self) -> Vec<(Range<usize>, Range<usize>)> {
         let (mut i, mut j) = (self.a.len(), self.b.len());
         let mut matches = Vec::new();

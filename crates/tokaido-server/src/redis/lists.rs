@@ -67,7 +67,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Puts items behind the last one, if there is a list.";
 };
 
-/// The list that the argument at `index` names.
+/// The list named by the argument at `index`.
 fn list<'c>(call: &Call<'c>, index: usize) -> List<'c> {
     List::new(call.database, call.arg(index))
 }
@@ -148,8 +148,8 @@ fn lmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failu
     Ok(())
 }
 
-/// The keys behind their number, which is the argument at `index`, with the end and the number of
-/// items that follow them.
+/// The keys after their number, which is the argument at `index`, and the end and the number of
+/// items that follow the keys.
 pub(super) fn keys_to_pop(
     call: &Call<'_>,
     index: usize,
@@ -160,8 +160,8 @@ pub(super) fn keys_to_pop(
     Ok((keys, end, count))
 }
 
-/// Takes items from the list that the argument at `index` names, and replies with its key and them.
-/// Tells whether there were any.
+/// Takes items from the list named by the argument at `index`, and replies with the key and the
+/// items. Returns whether there were any.
 pub(super) fn pop_from(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -182,7 +182,7 @@ pub(super) fn pop_from(
     Ok(true)
 }
 
-/// The end that the argument at `index` names.
+/// The end named by the argument at `index`.
 pub(super) fn end_at(call: &Call<'_>, index: usize) -> Result<End, Failure> {
     if call.is_word(index, "LEFT") {
         Ok(End::Front)
@@ -217,7 +217,7 @@ pub(super) fn move_item(
     target.len(tx)?;
     let is_same = call.arg(1) == call.arg(2);
     if is_same && len == 1 {
-        // The list must not go with its only item, or its expiry would go, too.
+        // Removing the only item would delete the list, and its expiry with it.
         return write_item(call, tx, 0);
     }
     let mut item = Vec::new();
@@ -230,7 +230,7 @@ pub(super) fn move_item(
     Ok(())
 }
 
-/// Writes the item of an index, or null if there is none.
+/// Writes the item at an index, or null if there is none.
 fn write_item(
     call: &mut Call<'_>,
     tx: &mut (impl ReadTransaction + ?Sized),
@@ -269,7 +269,7 @@ fn lindex(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failu
     }
 }
 
-/// The index that a number means, of which a negative one counts from the end.
+/// The index that a number stands for. Negative numbers count from the end.
 fn index_in(len: u64, number: i64) -> Option<u64> {
     let index =
         if number < 0 { len.checked_sub(number.unsigned_abs())? } else { number.unsigned_abs() };
@@ -365,12 +365,12 @@ fn lrem(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failur
 
 /// The options of LPOS.
 struct Search {
-    /// The matches before this one are passed over.
+    /// How many matches to skip first.
     skipped: u64,
     direction: Direction,
-    /// How many matches are wanted; without it, one, which is not given as an array.
+    /// How many matches to return; if `None`, one, which is not returned as an array.
     count: Option<u64>,
-    /// How many items are looked at.
+    /// Maximum number of items to look at.
     looked_at_max: u64,
 }
 

@@ -1,4 +1,4 @@
-//! MEMORY: what records and the server take.
+//! MEMORY: how much records and the server use.
 
 use tokaido_store::{ReadTransaction, Usage};
 
@@ -57,7 +57,7 @@ fn purge(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Those of Redis' fields that mean something here, and what the store holds in memory.
+/// The fields of Redis that make sense here, and what the store holds in memory.
 fn stats(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
     let (mut records, mut bytes) = (0, 0);
     for (database, _) in call.shared.store().databases() {
@@ -83,9 +83,9 @@ fn stats(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failur
 }
 
 fn usage(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    /// Length of a header: a tag, four bytes of flags, eight of expiry, up to seven of version.
+    /// Length of a header: a tag, 4 bytes of flags, 8 of expiry, up to 7 of version.
     const HEADER_LEN: usize = 20;
-    /// Length of the number of a collection, which stands in the header, too.
+    /// Length of the collection number, which is also in the header.
     const COLLECTION_LEN: usize = 8;
     let key = call.arg(2);
     match call.len() {

@@ -1,12 +1,12 @@
-//! Numbers as Redis takes them in arguments.
+//! Numbers as Redis accepts them in arguments.
 
 use std::ops::Range;
 
-/// Reads an integer as Redis does, which is how counters are written, too.
+/// Parses an integer as Redis does. Counters are stored in the same format.
 pub(crate) use tokaido_store::counter::parse as parse_integer;
 
-/// Reads a number as C does, without spaces around it: decimal or hexadecimal, with or without an
-/// exponent, or an infinity. What is no number, or too large or too small to be one, is none.
+/// Parses a number as C does, but without spaces around it: decimal or hexadecimal, with or without
+/// an exponent, or an infinity. `None` if it is no number, or too large or too small to represent.
 pub(crate) fn parse_double(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
     let (sign, digits) = match text.as_bytes().first()? {
@@ -20,7 +20,7 @@ pub(crate) fn parse_double(text: &[u8]) -> Option<f64> {
     if digits.eq_ignore_ascii_case("inf") || digits.eq_ignore_ascii_case("infinity") {
         return Some(sign * f64::INFINITY);
     }
-    // The standard library knows another form of a sign, and words.
+    // The standard library would also accept another sign, and words.
     let is_plain = |b: u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'-' | b'+');
     if !digits.bytes().all(is_plain) || digits.starts_with(['-', '+']) {
         return None;
@@ -31,7 +31,7 @@ pub(crate) fn parse_double(text: &[u8]) -> Option<f64> {
     (number.is_finite() && !has_vanished).then_some(sign * number)
 }
 
-/// Reads what follows `0x`: digits, perhaps a point, perhaps `p` and an exponent of two.
+/// Parses what follows `0x`: digits, an optional point, and optionally `p` and an exponent of two.
 fn parse_hexadecimal(text: &str) -> Option<f64> {
     let (digits, exponent) = match text.split_once(['p', 'P']) {
         Some((digits, exponent)) => (digits, exponent.parse().ok()?),
@@ -50,7 +50,7 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// The range of indexes, or ranks, that two numbers mean, both included; negative ones count from the end.
+/// The range of indexes or ranks from `start` to `stop` inclusive. Negative numbers count from the end.
 pub(super) fn range_in(len: u64, start: i64, stop: i64) -> Range<u64> {
     let place = |number: i64| match number {
         0.. => number.unsigned_abs(),

@@ -1,8 +1,8 @@
-//! Expiry as commands write it: `EX 10`, `PX 10000`, `EXAT 1700000000`, `PXAT 1700000000000`.
+//! Expiries in arguments: `EX 10`, `PX 10000`, `EXAT 1700000000`, `PXAT 1700000000000`.
 
 use super::{call::Call, failure::Failure, number::parse_integer};
 
-/// What a number means as an expiry.
+/// The unit of an expiry, and whether it is absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     is_seconds: bool,
@@ -15,7 +15,7 @@ impl Unit {
     pub(super) const AT_SECONDS: Self = Self { is_seconds: true, is_absolute: true };
     pub(super) const AT_MILLISECONDS: Self = Self { is_seconds: false, is_absolute: true };
 
-    /// The option that the argument at `index` is, if it is one of the four.
+    /// The argument at `index` as an option, if it is one of the four.
     pub(super) fn option(call: &Call<'_>, index: usize) -> Option<Self> {
         [
             ("EX", Self::SECONDS),
@@ -27,14 +27,14 @@ impl Unit {
         .find_map(|(word, unit)| call.is_word(index, word).then_some(unit))
     }
 
-    /// The time in ms since the epoch that `number` means; it may have passed. `None` if it goes
-    /// beyond 64 bits.
+    /// The time for `number` in ms since the epoch, possibly in the past. `None` if it does not
+    /// fit into 64 bits.
     pub(super) fn time_ms(self, number: i64, now_ms: u64) -> Option<i64> {
         let ms = if self.is_seconds { number.checked_mul(1000)? } else { number };
         if self.is_absolute { Some(ms) } else { ms.checked_add(i64::try_from(now_ms).ok()?) }
     }
 
-    /// The time that `text` means, for commands that refuse zero and less.
+    /// The time for `text`, for commands that refuse zero and negative numbers.
     pub(super) fn expiry_ms(
         self,
         text: &[u8],

@@ -19,10 +19,10 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Ends what CLIENT PAUSE has begun.";
 };
 
-/// Maximum time of a pause: a leap year.
+/// Maximum length of a pause: a leap year.
 const PAUSE_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// Begins a pause if it is on the writer, or else prolongs the one that there is.
+/// Prolongs the current pause; without one, begins one if it is on the writer.
 pub(super) fn run(call: &mut Call<'_>, is_on_writer: bool) -> Result<Step, Failure> {
     let paused = match call.len() {
         3 => Paused::All,

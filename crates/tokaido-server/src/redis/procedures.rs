@@ -36,19 +36,19 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Calls a procedure with the arguments, as its bare name does.";
 };
 
-/// What is to be run.
+/// What to run.
 pub(crate) enum Invocation {
     /// A procedure, with its arguments.
     Procedure { id: ProcedureId, mode: Mode, arguments: Vec<Value> },
-    /// A script of a client.
+    /// A script sent by a client.
     Script(ScriptCall),
-    /// Nothing: a script is only to be known.
+    /// Nothing: a script is only to be cached.
     Load(Arc<Script>),
-    /// A function of a library that a client has loaded, by its name: the transaction knows which one that is.
+    /// A function of a library that a client has loaded, by name. The transaction tells which one that is.
     Named { only_reads: bool },
-    /// That function.
+    /// A function found by its name.
     Function(FunctionCall),
-    /// Libraries of functions are to be changed.
+    /// A change of the function libraries.
     Libraries(LibraryChange),
 }
 
@@ -63,7 +63,7 @@ impl Invocation {
         }
     }
 
-    /// Whether its calls have been short of late, so that a worker may run it in the writer's place.
+    /// Whether its recent calls were short, so that a worker may run it in the writer's place.
     fn is_brief(&self, program: &Program) -> bool {
         match self {
             Self::Procedure { id, .. } => program.runs_inline(*id),
@@ -87,12 +87,12 @@ impl Invocation {
     }
 }
 
-/// `hits.count /index`: every argument after the name is one of the procedure's.
+/// `hits.count /index`: every argument after the name is an argument of the procedure.
 pub(super) fn bare(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
     prepare(call, procedures, call.arg(0), 1)
 }
 
-/// `PROCEDURE hits.count /index`: the same, for whom the bare name is a command of Redis, too.
+/// `PROCEDURE hits.count /index`: the same, for a name that is also a Redis command.
 fn by_name(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Failure> {
     prepare(call, procedures, call.arg(1), 2)
 }
@@ -102,7 +102,7 @@ fn fcall(call: &Call<'_>, procedures: &Procedures<'_>) -> Result<Invocation, Fai
         return Ok(Invocation::Named { only_reads: false });
     }
     let invocation = prepare(call, procedures, call.arg(1), 3)?;
-    // A procedure gets keys and arguments alike, so their number is only checked.
+    // A procedure does not distinguish keys from arguments, so the number of keys is only checked.
     functions::key_count(call)?;
     Ok(invocation)
 }
@@ -142,7 +142,7 @@ fn prepare(
     Ok(Invocation::Procedure { id, mode: procedure.mode, arguments })
 }
 
-/// Runs a procedure in a transaction of its own: where it may, on the snapshot.
+/// Runs a procedure in its own transaction, on the snapshot if possible.
 pub(super) fn run(
     call: &mut Call<'_>,
     session: &Session,
@@ -172,7 +172,7 @@ pub(super) fn run(
     Ok(Step::Done)
 }
 
-/// Finds the function that is called by its name, as what it will run in sees it.
+/// Finds the function called by name, as seen by the snapshot or writer that it will run on.
 fn named(
     call: &mut Call<'_>,
     session: &Session,
@@ -186,7 +186,7 @@ fn named(
     })
 }
 
-/// Runs a procedure in a transaction that is open, and writes its result.
+/// Runs a procedure in an open transaction, and writes its result.
 pub(super) fn call_in(
     call: &mut Call<'_>,
     session: &Session,
@@ -217,7 +217,7 @@ pub(super) fn call_in(
         }
     };
     metrics::add(&session.client().done.procedure_calls, 1);
-    // What a procedure reads by its own handles, only it knows: the keys that FCALL names stand for that.
+    // Only the procedure knows what it reads by its own handles. The keys that FCALL names stand for that.
     if let (Some(reader), Mode::Read) = (&call.reader, mode)
         && let Ok(Some(command)) = execute::find_command(call.request)
     {
@@ -229,7 +229,7 @@ pub(super) fn call_in(
     let mut commands = commands.noted_by(call.reader.clone());
     let scope = commands.in_transaction(transaction);
     let called = match procedures.call(id, scope, arguments) {
-        // The error is a reply as any other, and the transaction is committed.
+        // The error is a reply like any other, and the transaction is committed.
         Err(failure) if failure.is_kept() => Err(Failure::from(failure)),
         called => Ok(called?),
     };
@@ -241,8 +241,8 @@ pub(super) fn call_in(
     Ok(())
 }
 
-/// What a value becomes in a reply. Version 2 of the protocol has no booleans: true is 1 and false
-/// is null, as in Redis's scripts.
+/// Writes a value as a reply. Version 2 of the protocol has no booleans: true becomes 1 and false
+/// null, as in Redis's scripts.
 fn write_value(reply: &mut dyn Reply, version: Version, value: &Value) {
     match value {
         Value::Nil => reply.null(),

@@ -1,4 +1,4 @@
-//! Redis as the stream loop sees it: bytes to requests, requests to replies.
+//! The Redis protocol for the stream loop: turns bytes into requests, and requests into replies.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -12,18 +12,18 @@ use crate::{
     shared::wall_clock_us,
 };
 
-/// What an inline command that is in truth a line of HTTP begins with. A browser that a page makes
-/// send a request to this server sends one of them before anything that the page has chosen.
+/// The start of an inline command that is really a line of HTTP. If a page makes a browser send a
+/// request to this server, one of these comes before anything that the page controls.
 const HTTP_NAMES: [&[u8]; 2] = [b"post", b"host:"];
 
-/// Shortest time between two lines of the log about that.
+/// Minimum time between two log lines about that.
 const HTTP_LOGGED_US_MIN: u64 = 60_000_000;
 
 /// The Redis protocol on one connection.
 pub(crate) struct Redis {
     session: Session,
     decoder: RequestDecoder,
-    /// The decoder has the limits of clients that have not authenticated.
+    /// Whether the decoder has the limits for clients that have not authenticated.
     is_confined: bool,
 }
 
@@ -34,7 +34,7 @@ impl Redis {
         Self { session, decoder, is_confined }
     }
 
-    /// What a client is told that sends no requests.
+    /// The error for a client that sends something other than requests.
     fn wrong_request(&self, error: ProtocolError, limits: &Limits) -> String {
         use ProtocolError::{BulkLength, MultibulkLength, TooBigInline, TooBigRequest};
         let is_of_size =
@@ -54,7 +54,7 @@ impl Redis {
 }
 
 impl Protocol for Redis {
-    /// Replies are told apart by their order alone.
+    /// Only their order distinguishes replies.
     type Token = ();
 
     const KNOWS_BRIEF_WRITES: bool = true;
@@ -85,7 +85,7 @@ impl Protocol for Redis {
             return Progress::Failed;
         }
         if matches!(context.target, Target::Writer(_)) && context.shared.pause.holds_writes() {
-            // The request before it has paused the writer.
+            // The preceding request has paused the writer.
             return Progress::NeedsWriter;
         }
         let start = output.len();
@@ -94,7 +94,7 @@ impl Protocol for Redis {
         if !matches!(context.target, Target::Writer(_)) {
             self.session.publish();
         }
-        // CLIENT REPLY withholds replies.
+        // CLIENT REPLY suppresses replies.
         let token = (output.len() > start).then_some(());
         match step {
             Step::Done => Progress::Done { consumed, token },
@@ -114,14 +114,14 @@ impl Protocol for Redis {
         subscriptions.has_any() || monitoring.is_some() || tracking.is_some()
     }
 
-    /// Whoever hears of a message finds what was written before it.
+    /// Publishes only then, so that receivers of a message find what was written before it.
     fn when_durable(&mut self) -> Option<Box<dyn FnOnce()>> {
         self.session.publish_later()
     }
 
     fn refuse(&mut self, (): (), error: &CommitError, output: &mut Vec<u8>) {
         self.error(&format!("ERR {error}"), output);
-        // What this request may have taken is there again.
+        // Elements that this request may have taken are back.
         self.session.wake_waiters();
     }
 
@@ -134,8 +134,8 @@ fn limits_of(is_confined: bool, limits: &Limits) -> tokaido_wire::resp::Limits {
     if is_confined { limits.anonymous_request() } else { limits.request() }
 }
 
-/// Somebody may be attacking this server through a browser: whoever runs it has to hear of it, and
-/// no attacker may fill the log.
+/// Logs a possible attack on this server through a browser: the operator has to hear of it, but an
+/// attacker must not be able to fill the log.
 fn log_http(session: &Session) {
     static LOGGED_US: AtomicU64 = AtomicU64::new(0);
     let now_us = wall_clock_us();

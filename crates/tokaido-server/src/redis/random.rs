@@ -1,4 +1,4 @@
-//! Elements drawn by lot: where random numbers come from, and how many are asked for.
+//! Random elements: the source of random numbers, and how many elements a command asks for.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -9,8 +9,8 @@ pub(super) fn random() -> u64 {
     RandomState::new().hash_one(0u8)
 }
 
-/// The number of elements that the argument at `index` asks for; a negative one allows for the same ones
-/// again.
+/// The number of elements that the argument at `index` asks for. A negative one allows the same element
+/// several times.
 pub(super) fn count(call: &Call<'_>, index: usize) -> Result<i64, Failure> {
     match call.integer(index)? {
         i64::MIN => Err(Failure::OutOfRange),
@@ -18,11 +18,11 @@ pub(super) fn count(call: &Call<'_>, index: usize) -> Result<i64, Failure> {
     }
 }
 
-/// How often to draw for `count` from `len` elements. With their values, half of a number is all that
-/// Redis takes.
+/// How many times to draw, for `count` from `len` elements. With values, Redis accepts only half of the
+/// range of numbers.
 ///
 /// # Errors
-/// If the reply would be longer than any may be, or if it would take long where others wait.
+/// If the reply would exceed the maximum, or if it would take long where others wait.
 pub(super) fn check_count(
     call: &Call<'_>,
     count: i64,
@@ -34,7 +34,7 @@ pub(super) fn check_count(
     }
     let times = count.unsigned_abs();
     if count >= 0 {
-        // All elements are gone through if many of them are wanted.
+        // If many elements are wanted, all of them are visited.
         call.check_visit(times.min(len).saturating_mul(3).min(len))?;
         return Ok(times);
     }

@@ -1,9 +1,9 @@
-//! RANDOMKEY: a key drawn by lot from an order that says nothing of how many keys there are between two.
+//! RANDOMKEY: a random key from an order that does not tell how many keys lie between two others.
 //!
-//! A database of up to [`WALK_MAX`] records is walked through to the chosen one, so that each is as likely as any
-//! other: some 50 ns a record. In a larger one a path is taken from the first byte on, at each place by lot
-//! among the bytes that keys have there, which favours keys with few neighbours. So [`CANDIDATES`] are drawn, and
-//! one of them is chosen with a chance that makes up for that: some hundreds of look-ups.
+//! A database of up to [`WALK_MAX`] records is walked through to the chosen one, so that all are equally likely,
+//! at some 50 ns per record. In a larger one, a key is drawn byte by byte, each at random from the bytes that
+//! keys have at that position. This favours keys with few neighbours. So [`CANDIDATES`] are drawn, and one of
+//! them is chosen with a probability that makes up for that: some hundreds of look-ups.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -11,13 +11,13 @@ use tokaido_store::{DatabaseId, Direction, ReadTransaction, ScanRange, Scanner};
 
 use super::{failure::Failure, random::random};
 
-/// Maximum number of records that are walked through.
+/// Maximum number of records to walk over.
 const WALK_MAX: u64 = 10_000;
 
-/// How many keys are drawn in a larger database, for one of them to be chosen.
+/// How many keys to draw in a larger database, one of which is then chosen.
 const CANDIDATES: usize = 8;
 
-/// Some key of a database whose keys have an order.
+/// Draws a key from a database whose keys are ordered.
 pub(super) fn draw(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
@@ -30,12 +30,12 @@ pub(super) fn draw(
     match walk(tx, database, place)? {
         Ok(key) => Ok(Some(key)),
         Err(0) => Ok(None),
-        // Some records have expired and were counted all the same.
+        // The count included expired records.
         Err(live) => Ok(walk(tx, database, random() % live)?.ok()),
     }
 }
 
-/// The key at a place in the order, or how many there are.
+/// The key at an index in the order, or the number of keys if there are fewer.
 fn walk(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
@@ -55,7 +55,7 @@ fn walk(
     Ok(found)
 }
 
-/// Chooses one of the candidates, in proportion to how unlikely each was.
+/// Chooses one of the candidates, weighted by how unlikely each was to be drawn.
 fn draw_of_many(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
@@ -71,18 +71,18 @@ fn draw_of_many(
     Ok(chosen)
 }
 
-/// A random number from 0 up to, but not, 1.
+/// A random number from 0 (inclusive) to 1 (exclusive).
 fn fraction() -> f64 {
     const BITS: u32 = 53;
     (random() >> (u64::BITS - BITS)) as f64 / (1u64 << BITS) as f64
 }
 
-/// A key, and the product of the numbers of ways at all places where the path to it parted from others.
+/// Draws a key. Also returns the product of the numbers of branches at all forks on its path.
 fn descend(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
 ) -> Result<Option<(Vec<u8>, f64)>, Failure> {
-    /// So many ways are told from more; the sum for all candidates is a number yet.
+    /// Products are capped here, so that the sum over all candidates stays finite.
     const WAYS_MAX: f64 = 1e300;
     let (mut prefix, mut ways) = (Vec::new(), 1.0_f64);
     loop {
@@ -102,7 +102,7 @@ fn descend(
     }
 }
 
-/// The bytes that follow `prefix` in keys; none for the key that ends there.
+/// The bytes that follow `prefix` in keys, or `None` for the key that ends there.
 fn branches(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,
@@ -124,7 +124,7 @@ fn branches(
     Ok(branches)
 }
 
-/// The first or the last key that begins with `prefix`.
+/// The first or last key with this prefix.
 fn end(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,

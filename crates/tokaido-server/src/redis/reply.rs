@@ -1,12 +1,12 @@
-//! What a command writes its reply to, whoever asked: the bytes of the wire, or a script's values.
+//! Where a command writes its reply, for any caller: bytes for the wire, or values for a script.
 
 use std::ops::ControlFlow;
 
 use tokaido_wire::resp::{ReplyWriter, Version};
 
-/// Takes replies, one after another. An aggregate is its length followed by so many replies (a
-/// map: twice as many). What would go beyond the limit is not written, and nothing else after that,
-/// until the reply is taken back.
+/// Receives replies, one after another. An aggregate is its length followed by that many replies
+/// (twice as many for a map). What would exceed the limit is not written, nor is anything after it,
+/// until the reply is discarded.
 pub trait Reply {
     /// A status, such as `PONG`.
     fn simple(&mut self, text: &str);
@@ -31,43 +31,43 @@ pub trait Reply {
         }
     }
 
-    /// Null where a string could stand.
+    /// Null in place of a string.
     fn null(&mut self);
 
-    /// Null where an array could stand: version 2 of the protocol tells the two apart.
+    /// Null in place of an array: version 2 of the protocol distinguishes the two.
     fn null_array(&mut self);
 
-    /// The head of an array.
+    /// The header of an array.
     fn array(&mut self, len: usize);
 
-    /// The head of a push, which version 2 of the protocol has as an array.
+    /// The header of a push, which version 2 of the protocol writes as an array.
     fn push(&mut self, len: usize) {
         self.array(len);
     }
 
-    /// The head of a map; `len` pairs follow, key and value.
+    /// The header of a map; `len` pairs follow, key and value.
     fn map(&mut self, len: usize);
 
-    /// The head of an array of pairs; `len` times [`pair`](Self::pair) and two replies follow.
+    /// The header of an array of pairs; `len` times [`pair`](Self::pair) and two replies follow.
     fn pairs(&mut self, len: usize);
 
-    /// The head of a pair, where the protocol has one: version 2 has a flat array of all of them.
+    /// The header of a pair, where the protocol has one: version 2 puts all pairs into a flat array.
     fn pair(&mut self);
 
-    /// The head of a map that version 2 has as an array of pairs; `len` times
+    /// The header of a map that version 2 writes as an array of pairs; `len` times
     /// [`map_pair`](Self::map_pair) and two replies follow.
     fn map_of_pairs(&mut self, len: usize);
 
-    /// The head of a pair of such a map, in version 2.
+    /// The header of a pair of such a map, in version 2.
     fn map_pair(&mut self);
 
-    /// The head of a set.
+    /// The header of a set.
     fn set(&mut self, len: usize);
 
     /// A floating-point number.
     fn double(&mut self, value: f64);
 
-    /// A floating-point number whose text on the wire is this one.
+    /// A floating-point number, written as `text` on the wire.
     fn double_as(&mut self, value: f64, text: &str);
 
     /// An integer of any size, in decimal digits.
@@ -76,35 +76,35 @@ pub trait Reply {
     /// True or false.
     fn boolean(&mut self, value: bool);
 
-    /// A text for humans with its format, such as `txt`.
+    /// A text for humans and its format, such as `txt`.
     fn verbatim(&mut self, format: &str, text: &str);
 
-    /// How much was written, for [`truncate`](Self::truncate).
+    /// How much has been written, for [`truncate`](Self::truncate).
     fn mark(&self) -> usize;
 
-    /// Takes back what was written since [`mark`](Self::mark) gave `mark`.
+    /// Discards what was written since [`mark`](Self::mark) returned `mark`.
     fn truncate(&mut self, mark: usize);
 
-    /// Moves what was written since [`mark`](Self::mark) gave `last` before what was written since it gave
-    /// `first`: the head of an aggregate whose length was not known before.
+    /// Moves what was written since [`mark`](Self::mark) returned `last` to where it returned `first`: the
+    /// header of an aggregate whose length was not known in advance.
     fn move_before(&mut self, first: usize, last: usize);
 
-    /// Sets the limit: so many bytes more than there are now.
+    /// Sets the limit: this many bytes more than are already written.
     fn limit(&mut self, bytes_max: usize);
 
-    /// Whether something was not written because of the limit.
+    /// Whether something was left out because of the limit.
     fn is_over_limit(&self) -> bool;
 
-    /// Whether to go on with what is written here.
+    /// Whether the caller should go on writing.
     fn flow(&self) -> ControlFlow<()> {
         if self.is_over_limit() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Changes the version of the protocol for the replies that follow, where there is a protocol.
+    /// Changes the version of the protocol for the following replies, if there is a protocol.
     fn set_version(&mut self, _version: Version) {}
 }
 
-/// Methods that [`ReplyWriter`] has by the same name.
+/// Forwards to the methods of [`ReplyWriter`] with the same names.
 macro_rules! pass_on {
     ($($method:ident($($argument:ident: $type:ty),*);)*) => {
         $(fn $method(&mut self, $($argument: $type),*) {

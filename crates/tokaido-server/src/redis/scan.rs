@@ -1,8 +1,8 @@
 //! KEYS and SCAN, and the table of cursors.
 //!
-//! Keys are ordered here, so the place where a scan stopped *is* its last key. Clients read
-//! cursors as integers, though, so the server keeps the key under a number. Caches and constant
-//! databases have no order; their cursors are numbers already.
+//! Keys are ordered here, so the position where a scan stopped *is* its last key. But clients read
+//! cursors as integers, so the server stores the key under a number. Caches and constant databases
+//! have no order; their cursors are numbers already.
 
 use std::{
     collections::BTreeMap,
@@ -31,14 +31,14 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Gives some keys, in order, and the cursor to go on with.";
 };
 
-/// How many keys a SCAN visits if it does not say.
+/// How many keys a SCAN without COUNT visits.
 pub(super) const COUNT_DEFAULT: usize = 10;
 
-/// Where scans stopped, each under a number.
+/// Where scans stopped, by number.
 #[derive(Debug)]
 pub(crate) struct Cursors {
     stopped: Mutex<Stopped>,
-    /// Beyond so many the oldest are forgotten.
+    /// Above this number, the oldest are forgotten.
     cursors_max: usize,
 }
 
@@ -53,19 +53,19 @@ struct StoppedScan {
     database: DatabaseId,
     last_key: Vec<u8>,
     /// The cursor that led here. It is kept until this one is used, so that a client whose
-    /// connection broke can ask again; so a scan takes two cursors, however long it is.
+    /// connection broke can repeat the request. So a scan takes two cursors, however long it is.
     from: u64,
 }
 
 impl Cursors {
-    /// Cursors of a server that started at `started_at_ms` differ from those of its earlier lives,
+    /// Cursors of a server that started at `started_at_ms` differ from those of its earlier runs,
     /// and fit into the 53 bits that every client can read.
     pub(crate) fn new(started_at_ms: u64, cursors_max: usize) -> Self {
         let next = ((started_at_ms / 1000) << 20 & ((1 << 52) - 1)) + 1;
         Self { stopped: Mutex::new(Stopped { next, scans: BTreeMap::new() }), cursors_max }
     }
 
-    /// Remembers where a scan stopped that had come from cursor `from`.
+    /// Records where a scan that came from cursor `from` has stopped.
     fn stop(&self, database: DatabaseId, last_key: Vec<u8>, from: u64) -> u64 {
         let stopped = &mut *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         if stopped.scans.len() >= self.cursors_max {
@@ -77,7 +77,7 @@ impl Cursors {
         cursor
     }
 
-    /// The last key that was seen before `cursor`.
+    /// The last key seen before `cursor` was returned.
     fn resume(&self, database: DatabaseId, cursor: u64) -> Option<Vec<u8>> {
         let stopped = &mut *self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         let scan = stopped.scans.get(&cursor).filter(|scan| scan.database == database)?;
@@ -91,7 +91,7 @@ impl Cursors {
 fn range_of(pattern: &[u8]) -> ScanRange {
     let prefix = glob::literal_prefix(pattern);
     if prefix.len() == pattern.len() {
-        // The pattern has nothing special in it: it is one key.
+        // Without special characters, the pattern is a single key.
         let key = Bound::Included(prefix);
         return ScanRange { low: key.clone(), high: key, ..ScanRange::all() };
     }
@@ -133,7 +133,7 @@ fn write_keys(call: &mut Call<'_>, keys: &[Vec<u8>]) {
     }
 }
 
-/// The keys of a database without an order that match, each once, sorted.
+/// The matching keys of a database without an order, sorted and without duplicates.
 fn unordered_keys(
     call: &Call<'_>,
     tx: &mut dyn ReadTransaction,
@@ -158,7 +158,7 @@ fn unordered_keys(
     Ok(found)
 }
 
-/// How many keys or elements a scan visits at a time, as the argument at `index` says.
+/// How many keys or elements a scan visits at a time: the argument at `index`.
 pub(super) fn count_at(call: &Call<'_>, index: usize) -> Result<usize, Failure> {
     match usize::try_from(call.integer(index)?) {
         Ok(count @ 1..) => Ok(count.min(call.shared.limits().scan_count_max)),
@@ -166,11 +166,11 @@ pub(super) fn count_at(call: &Call<'_>, index: usize) -> Result<usize, Failure> 
     }
 }
 
-/// What SCAN was asked for.
+/// What a SCAN asks for.
 struct Options<'c> {
     pattern: &'c [u8],
     count: usize,
-    /// The type asked for.
+    /// The requested type.
     type_name: Option<&'c [u8]>,
 }
 

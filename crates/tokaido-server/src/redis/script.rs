@@ -1,4 +1,4 @@
-//! Commands that a script calls, in its own transaction: no bytes of the wire are made or read.
+//! Commands that a script calls in its own transaction, without encoding or decoding any wire bytes.
 
 use std::{ops::Range, sync::Arc};
 
@@ -25,24 +25,24 @@ use crate::{
     tyrant,
 };
 
-/// The commands for one call of a procedure.
+/// Runs the commands of one procedure call.
 pub(crate) struct ScriptCommands<'s> {
     pub(crate) shared: &'s Shared,
-    /// Whoever called the procedure.
+    /// The caller of the procedure.
     principal: &'s Principal,
     /// The database that the caller has selected.
     selected: &'s Selected,
     reply: ScriptReply,
-    /// What it has published so far.
+    /// The messages that it has published so far.
     messages: Vec<Message>,
-    /// Notes what it reads.
+    /// Records what it reads.
     reader: Option<Arc<Reader>>,
-    /// The sockets of the request, if it may have any.
+    /// The sockets of the request, if it may use any.
     sockets: Option<&'s mut dyn Sockets>,
 }
 
 impl<'s> ScriptCommands<'s> {
-    /// For a call of the procedure of that name.
+    /// For a call of the procedure with this name.
     ///
     /// # Errors
     /// If the caller may not call it.
@@ -58,22 +58,22 @@ impl<'s> ScriptCommands<'s> {
         Ok(Self { shared, principal, selected, reply, messages, reader, sockets })
     }
 
-    /// What the commands read is noted.
+    /// Lets `reader` record what the commands read.
     pub(super) fn noted_by(self, reader: Option<Arc<Reader>>) -> Self {
         Self { reader, ..self }
     }
 
-    /// The call may use these sockets.
+    /// Lets the call use these sockets.
     pub(crate) fn with_sockets(self, sockets: Option<&'s mut dyn Sockets>) -> Self {
         Self { sockets, ..self }
     }
 
-    /// What was published, to be sent once the transaction is committed.
+    /// The published messages, to be sent once the transaction is committed.
     pub(crate) fn into_messages(self) -> Vec<Message> {
         self.messages
     }
 
-    /// What the procedure runs in.
+    /// The scope that the procedure runs in.
     pub(crate) fn in_transaction<'t, 'l: 't>(
         &'t mut self,
         transaction: Transaction<'l>,
@@ -137,10 +137,10 @@ impl Host for ScriptCommands<'_> {
         messages.append(&mut call.messages);
         match ran {
             Ok(()) => Ok(self.reply.take()),
-            // Commands find out what is wrong with their arguments before they write.
+            // Commands check their arguments before they write.
             Err(failure) if failure.may_follow_writes() && command.access() == Access::Write => {
                 let message = failure.to_string();
-                // It ends the call of the procedure, whose own error begins with a code.
+                // The error ends the procedure's call, whose own error begins with a code.
                 let message = message.strip_prefix("ERR ").unwrap_or(&message);
                 Err(CommandError::Failed(message.to_owned()))
             }
@@ -175,17 +175,17 @@ impl Host for ScriptCommands<'_> {
     }
 }
 
-/// A reply as a script sees it, in the form that Redis gives to scripts of version 2 of the
-/// protocol: a status is a table with the field `ok`, an error one with `err`, null is `false`, and
-/// maps and sets are arrays. In version 3, null is nil, and a map, a set, a double and a verbatim text is a
+/// A reply as a script sees it, in the form that Redis gives to scripts. In version 2 of the
+/// protocol, a status is a table with the field `ok`, an error one with `err`, null is `false`, and
+/// maps and sets are arrays. In version 3, null is nil, and a map, a set, a double or a verbatim text is a
 /// table with a field of that name.
 #[derive(Default)]
 pub(super) struct ScriptReply {
     parts: Vec<Part>,
-    /// Strings and statuses, one behind the other.
+    /// Strings and statuses, concatenated.
     texts: Vec<u8>,
     is_resp3: bool,
-    /// What the parts take, at least.
+    /// A lower bound of what the parts take.
     bytes: usize,
     bytes_max: usize,
     is_over_limit: bool,
@@ -193,20 +193,20 @@ pub(super) struct ScriptReply {
 
 enum Part {
     Value(Value),
-    /// A string, by its place among the texts.
+    /// A string, as a range of the texts.
     Text(Range<usize>),
-    /// A status, as well.
+    /// A status, likewise.
     Status(Range<usize>),
-    /// An array of so many of the parts that follow.
+    /// An array of this many of the following parts.
     Array(usize),
-    /// A map of so many pairs of them.
+    /// A map of this many pairs of them.
     Map(usize),
-    /// A set of so many.
+    /// A set of this many of them.
     Set(usize),
 }
 
 impl ScriptReply {
-    /// Makes it an empty one of at most so many bytes, in the form of that version. The room that it has stays.
+    /// Begins an empty reply of at most this many bytes, for this version of the protocol. Keeps the memory.
     pub(super) fn begin(&mut self, version: Version, bytes_max: usize) {
         self.parts.clear();
         self.texts.clear();
@@ -214,7 +214,7 @@ impl ScriptReply {
         (self.bytes, self.bytes_max, self.is_over_limit) = (0, bytes_max, false);
     }
 
-    /// The reply that was written, as a whole.
+    /// Takes the whole reply.
     pub(super) fn take(&mut self) -> CommandReply<'_> {
         self.bytes = 0;
         let Self { parts, texts, .. } = self;
@@ -227,7 +227,7 @@ impl ScriptReply {
         }
     }
 
-    /// Whether there is room for one more part with a text of that length.
+    /// Whether there is room for one more part with a text of this length.
     fn has_room(&mut self, len: usize) -> bool {
         let bytes = self.bytes.saturating_add(size_of::<Part>() + len);
         self.is_over_limit |= bytes > self.bytes_max;
@@ -497,7 +497,7 @@ mod tests {
         })
     }
 
-    /// As `Debug` shows it, but with strings as text.
+    /// Like `Debug`, but shows strings as text.
     fn show(value: &Value) -> String {
         let list = |values: &[Value]| values.iter().map(show).collect::<Vec<_>>().join(", ");
         match value {

@@ -55,7 +55,7 @@ fn role(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// No replica will ever confirm anything, so there is nothing to wait for.
+/// There are no replicas to confirm anything, so there is nothing to wait for.
 fn wait(call: &mut Call<'_>) -> Result<(), Failure> {
     call.integer(1)?;
     check_timeout(call, 2)?;
@@ -71,7 +71,7 @@ fn check_timeout(call: &Call<'_>, index: usize) -> Result<(), Failure> {
     }
 }
 
-/// Every write is in the log before its reply is sent, as durable as the server was told to make it.
+/// Every write is in the log before its reply is sent, as durably as the server is configured to.
 fn waitaof(call: &mut Call<'_>) -> Result<(), Failure> {
     if !matches!(call.integer(1), Ok(0 | 1)) {
         return Err(Failure::other("value is out of range, must be between 0 and 1"));

@@ -1,4 +1,4 @@
-//! What the server remembers of one connection between its requests.
+//! What the server remembers of a connection between its requests.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -23,44 +23,44 @@ use crate::{
     selected::Selected,
 };
 
-/// Which replies are sent.
+/// Which replies to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReplyMode {
     /// All.
     On,
-    /// None, until they are turned on.
+    /// None, until replies are turned on again.
     Off,
     /// All but that of the next request.
     SkipNext,
-    /// All but that of the request that runs.
+    /// All but that of the current request.
     SkipThis,
 }
 
-/// What the server remembers of one connection. It is `Send`, for it travels with a batch of
+/// What the server remembers of a connection. It is `Send`, because it travels with a batch of
 /// requests to the writer and back.
 pub struct Session {
     selected: Selected,
     version: Version,
-    /// Whoever it is that asks; [`become_user`](Self::become_user) changes it.
+    /// The user who sends the requests; [`become_user`](Self::become_user) changes it.
     pub(super) principal: Principal,
     pub(crate) reply_mode: ReplyMode,
-    /// What MULTI has queued; `None` outside of one.
+    /// What MULTI has queued; `None` outside of MULTI.
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Vec<Watched>,
     mailbox: Option<Mailbox>,
-    /// DEBUG SLEEP sleeps.
+    /// The end of a DEBUG SLEEP in progress.
     pub(super) sleeps_until: Option<Instant>,
-    /// A request waits for elements.
+    /// The wait of a blocked request.
     pub(super) waiting: Option<Waiting>,
-    /// Ends before the entry does, which others see.
+    /// Dropped before `entry`, which other sessions can see.
     pub(super) subscriptions: Subscriptions,
-    /// What its requests have published, and nobody was sent yet.
+    /// The messages that its requests have published and that are not sent yet.
     pub(super) messages: Vec<Message>,
-    /// It is told of changes of the keys that it reads.
+    /// Present if it is notified of changes of the keys that it reads.
     pub(super) tracking: Option<Tracking>,
-    /// Its transactions that are not durable, if it is not to be told of what it changes itself.
+    /// Its transactions that are not durable yet, if it is not notified of its own changes.
     authored: Option<Authored>,
-    /// It is shown all commands.
+    /// Present if it is a monitor, which is shown all commands.
     pub(super) monitoring: Option<Monitoring>,
     entry: Entry,
     shared: Arc<Shared>,
@@ -95,8 +95,8 @@ impl Session {
         session
     }
 
-    /// What is pushed to the session goes to this mailbox, and it wakes a request that waits. Without one
-    /// the session cannot subscribe, and nothing waits.
+    /// Sends pushes for the session to this mailbox, which also wakes a waiting request. Without one, the
+    /// session cannot subscribe, and no request waits.
     #[must_use]
     pub(crate) fn reached_by(mut self, mailbox: Mailbox) -> Self {
         self.subscriptions.go_to(mailbox.clone());
@@ -113,23 +113,23 @@ impl Session {
         self.mailbox.as_ref()
     }
 
-    /// Lets all requests that wait look again.
+    /// Makes all waiting requests check again.
     pub(super) fn wake_waiters(&self) {
         self.shared.waiters.wake_all();
     }
 
-    /// Whether only a few commands can be called, since replies and messages look alike.
+    /// Whether only a few commands can be called, because replies and messages look alike.
     pub(super) fn is_confined(&self) -> bool {
         self.version == Version::Resp2 && self.subscriptions.has_any()
     }
 
-    /// Sends what was published.
+    /// Sends the published messages.
     pub(super) fn publish(&mut self) {
         self.shared.channels.publish_all(&self.messages);
         self.messages.clear();
     }
 
-    /// Takes what was published, to send it when that is called.
+    /// Takes the published messages; the returned function sends them.
     pub(super) fn publish_later(&mut self) -> Option<Box<dyn FnOnce()>> {
         let authored = self.authored.take();
         if self.messages.is_empty() && authored.is_none() {
@@ -143,12 +143,12 @@ impl Session {
         }))
     }
 
-    /// A request begins: gives what notes its reads, if the session tracks keys.
+    /// Begins a request: returns the recorder of its reads, if the session tracks keys.
     pub(super) fn begin_reading(&self) -> Option<Arc<Reader>> {
         self.tracking.as_ref().map(Tracking::begin)
     }
 
-    /// A transaction of a request was committed, and is not durable yet.
+    /// Records that a transaction of a request was committed, but is not durable yet.
     pub(super) fn note_commit(&mut self, number: CommitNumber) {
         if self.tracking.as_ref().is_some_and(Tracking::skips_own) {
             let (id, tracker) = (self.id(), &self.shared.tracker);
@@ -157,7 +157,7 @@ impl Session {
         }
     }
 
-    /// What CLIENT CACHING has chosen holds for one request, or for one MULTI with its EXEC.
+    /// Ends the choice of CLIENT CACHING, which holds for one request, or for one MULTI with its EXEC.
     pub(super) fn end_choice(&mut self, was_of_client: bool) {
         let is_in_multi = self.queue.is_some();
         if let Some(tracking) = &mut self.tracking
@@ -168,19 +168,19 @@ impl Session {
         }
     }
 
-    /// The number that CLIENT ID tells.
+    /// The number that CLIENT ID returns.
     #[must_use]
     pub fn id(&self) -> u64 {
         self.client().id
     }
 
-    /// The version of the protocol that replies are written in.
+    /// The version of the protocol for replies.
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The selected database, as of when the request began.
+    /// The selected database, as of the beginning of the request.
     #[must_use]
     pub fn database(&self) -> DatabaseId {
         self.selected.id()
@@ -190,7 +190,7 @@ impl Session {
         &self.selected
     }
 
-    /// A request begins: the selected database may have come or gone since the last one.
+    /// Begins a request: checks whether the selected database was created or dropped since the last one.
     pub(crate) fn look_for_database(&mut self) {
         self.selected.look(&**self.shared.store());
     }
@@ -203,7 +203,7 @@ impl Session {
         Arc::clone(&self.entry.client)
     }
 
-    /// The client is another user from here on.
+    /// From now on, the client is another user.
     pub(super) fn become_user(&mut self, principal: Principal) {
         let name = principal.name().unwrap_or(DEFAULT);
         self.client().change_names(|names| name.clone_into(&mut names.user));
@@ -220,13 +220,13 @@ impl Session {
         self.client().is_resp3.store(version == Version::Resp3, Ordering::Relaxed);
     }
 
-    /// Takes the queue of MULTI, and with it the session out of MULTI.
+    /// Takes the queue of MULTI, which ends the MULTI.
     pub(crate) fn take_queue(&mut self) -> Option<Queue> {
         self.client().queued.store(-1, Ordering::Relaxed);
         self.queue.take()
     }
 
-    /// Back to how it was when the connection was opened.
+    /// Resets the session to its state when the connection was opened.
     pub(crate) fn reset(&mut self) {
         let shared = Arc::clone(&self.shared);
         self.select(shared.main_selected().clone());

@@ -24,20 +24,20 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Sets a value that expires after a number of seconds.";
 };
 
-/// What becomes of the expiry.
+/// What to do with the expiry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Expiry<'c> {
-    /// Nothing was said about it.
+    /// No option was given.
     #[default]
     Unsaid,
     /// KEEPTTL, or PERSIST.
     Word,
-    /// A unit and a number that is not read yet, since syntax errors come first.
+    /// A unit and a number, not yet parsed because syntax errors come first.
     Time(Unit, &'c [u8]),
 }
 
 impl<'c> Expiry<'c> {
-    /// Notes one option; two of different kinds contradict each other.
+    /// Records one option. Options of two different kinds contradict each other.
     fn say(&mut self, said: Self) -> Result<(), Failure> {
         let agrees = match (*self, said) {
             (Self::Unsaid, _) | (Self::Word, Self::Word) => true,
@@ -48,7 +48,7 @@ impl<'c> Expiry<'c> {
         if agrees { Ok(()) } else { Err(Failure::Syntax) }
     }
 
-    /// Reads `EX 10` and the like at `at`; gives how many arguments that took.
+    /// Reads `EX 10` and the like at `at`. Returns the number of arguments read.
     fn read(&mut self, call: &Call<'c>, at: usize) -> Result<usize, Failure> {
         match (Unit::option(call, at), call.request.get(at + 1)) {
             (Some(unit), Some(number)) => self.say(Self::Time(unit, number)).map(|()| 2),

@@ -68,7 +68,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Stores the members that any of the sets has; gives how many they are.";
 };
 
-/// The set that the argument at `index` names.
+/// The set named by the argument at `index`.
 fn set<'c>(call: &Call<'c>, index: usize) -> Set<'c> {
     Set::new(call.database, call.arg(index))
 }
@@ -190,7 +190,7 @@ fn sscan(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failur
     })
 }
 
-/// What is made of several sets.
+/// How to combine several sets.
 #[derive(Clone, Copy)]
 enum Operation {
     Intersection,
@@ -213,12 +213,12 @@ impl Operation {
     }
 }
 
-/// The sets that the arguments from `first` up to `end` name.
+/// The sets named by the arguments from `first` up to `end`.
 fn sets<'c>(call: &Call<'c>, first: usize, end: usize) -> Vec<Set<'c>> {
     (first..end).map(|index| set(call, index)).collect()
 }
 
-/// Refuses where others wait to go through sets that are large together.
+/// Refuses to visit sets that are large in total where others wait.
 fn check_visits(
     call: &Call<'_>,
     tx: &mut dyn ReadTransaction,

@@ -1,4 +1,4 @@
-//! SORT and SORT_RO: the elements of a list, a set or a sorted set, in the order of themselves or of other values.
+//! SORT and SORT_RO: the elements of a list, a set or a sorted set, ordered by themselves or by other values.
 
 use std::{cmp::Ordering, ops::Range};
 
@@ -78,7 +78,7 @@ impl<'c> Options<'c> {
         Ok(options)
     }
 
-    /// What LIMIT leaves of so many elements.
+    /// The range that LIMIT selects of `len` elements.
     fn range(&self, len: usize) -> Range<usize> {
         let start = usize::try_from(self.offset.max(0)).unwrap_or(len).min(len);
         let count = usize::try_from(self.count).unwrap_or(len);
@@ -118,7 +118,7 @@ fn tell(call: &mut Call<'_>, rows: &[Option<Vec<u8>>]) {
     }
 }
 
-/// What the command gives: the elements in order, or what GET makes of each of them.
+/// What the command returns: the elements in order, or the results of GET for each of them.
 fn rows_of(
     call: &Call<'_>,
     tx: &mut dyn ReadTransaction,
@@ -154,7 +154,7 @@ fn rows_of(
     Ok(rows)
 }
 
-/// All elements, in the order that the collection has.
+/// All elements, in the collection's own order.
 fn elements(
     call: &Call<'_>,
     tx: &mut dyn ReadTransaction,
@@ -190,10 +190,10 @@ fn elements(
     Ok((kind, elements))
 }
 
-/// What an element is ordered by.
+/// What an element is sorted by.
 enum Weight {
     Number(f64),
-    /// No text comes before all others.
+    /// A missing text sorts before all others.
     Text(Option<Vec<u8>>),
 }
 
@@ -228,7 +228,7 @@ fn in_order(
     }
     weighed.sort_by(|(a, element), (b, other)| {
         let by_weight = a.compare(b);
-        // Texts that are equal stay as they are; equal numbers are told apart by their elements.
+        // Equal texts keep their order; equal numbers are ordered by their elements.
         let order = match a {
             Weight::Number(_) => by_weight.then_with(|| element.cmp(other)),
             Weight::Text(_) => by_weight,
@@ -238,7 +238,7 @@ fn in_order(
     Ok(weighed.into_iter().map(|(_, element)| element).collect())
 }
 
-/// A number as C reads it, with spaces before it; an empty text is 0.
+/// Parses a number as C does, with leading spaces. An empty text is 0.
 fn score(text: &[u8]) -> Result<f64, Failure> {
     if text.is_empty() {
         return Ok(0.0);
@@ -247,8 +247,8 @@ fn score(text: &[u8]) -> Result<f64, Failure> {
     number.ok_or_else(|| Failure::other("One or more scores can't be converted into double"))
 }
 
-/// The value that a pattern leads to, with the element in the place of its star: that of a key, or behind
-/// `->` of a field; `#` is the element itself.
+/// The value that a pattern refers to, with the element in place of its star: that of a key, or of a field
+/// after `->`. `#` is the element itself.
 fn look_up(
     call: &Call<'_>,
     tx: &mut dyn ReadTransaction,

@@ -1,4 +1,4 @@
-//! What is there for operators of Redis, and has its meaning here: saving, replication, modules, and the end.
+//! Commands for operators of Redis that make sense here: saving, replication, modules, and shutdown.
 
 use super::{
     call::Call,
@@ -66,7 +66,7 @@ fn bgrewriteaof(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Scripts wait for it to be later than before BGSAVE.
+/// Scripts wait until this is later than it was before BGSAVE.
 fn lastsave(call: &mut Call<'_>) -> Result<(), Failure> {
     call.reply.integer((wall_clock_us() / 1_000_000) as i64);
     Ok(())
@@ -94,7 +94,7 @@ fn no_modules(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whoever asks gets no reply: the connection ends.
+/// Sends no reply to the caller: the connection closes.
 fn shutdown(call: &mut Call<'_>, _: &mut Session) -> Result<Step, Failure> {
     let words = ["NOSAVE", "SAVE", "NOW", "FORCE", "ABORT"];
     let given: Vec<Option<usize>> = (1..call.len())

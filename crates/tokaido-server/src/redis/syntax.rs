@@ -1,7 +1,7 @@
-//! The arguments of a command, read from how its row of the table writes them, so that clients can
+//! Parses the arguments of a command from the syntax in its row of the table, so that clients can
 //! give hints while a user types.
 
-/// What an argument is.
+/// The type of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A text.
@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Pattern,
     /// A time since the epoch.
     UnixTime,
-    /// A word that stands for itself.
+    /// A literal word.
     Token,
     /// One of its parts.
     OneOf,
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// As COMMAND DOCS calls it.
+    /// Its name in COMMAND DOCS.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// The names in the table say what they stand for.
+    /// Derives the kind from an argument's name in the table.
     fn of(name: &str) -> Self {
         match name {
             "key" | "newkey" | "source" | "destination" | "key1" | "key2" | "destkey"
@@ -58,7 +58,7 @@ impl Kind {
 pub(super) struct Argument {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// The word before it.
+    /// The literal word before it.
     pub(super) token: Option<String>,
     pub(super) is_optional: bool,
     pub(super) is_repeated: bool,
@@ -77,7 +77,7 @@ impl Argument {
         }
     }
 
-    /// One argument out of several parts.
+    /// Makes one argument out of several parts.
     fn of_parts(kind: Kind, mut parts: Vec<Self>) -> Self {
         if parts.len() == 1 {
             return parts.remove(0);
@@ -87,8 +87,8 @@ impl Argument {
     }
 }
 
-/// Reads a row's syntax: `[ ]` for what may be left out, `< | >` for a choice, `...` for what may
-/// be repeated, capitals for words that are meant themselves.
+/// Parses a row's syntax: `[ ]` for optional parts, `< | >` for a choice, `...` for repetition,
+/// capitals for literal words.
 pub(super) fn parse(syntax: &str) -> Vec<Argument> {
     let spaced: String = syntax
         .chars()
@@ -98,11 +98,11 @@ pub(super) fn parse(syntax: &str) -> Vec<Argument> {
     Parser { words: &words }.sequence()
 }
 
-/// What brackets can mean.
+/// What a group in brackets can mean.
 enum Group {
     /// An argument.
     Once(Argument),
-    /// `key [key ...]`: so many of the arguments before may be repeated.
+    /// `key [key ...]`: the last so many arguments may be repeated.
     Again(usize),
 }
 
@@ -117,7 +117,7 @@ impl<'w> Parser<'w> {
         Some(word)
     }
 
-    /// Arguments up to the end, or to what closes or divides the group they are in.
+    /// Parses arguments up to the end, or to what closes or divides the enclosing group.
     fn sequence(&mut self) -> Vec<Argument> {
         let mut arguments: Vec<Argument> = Vec::new();
         while let Some(&word) = self.words.first() {
@@ -142,7 +142,7 @@ impl<'w> Parser<'w> {
         arguments
     }
 
-    /// What is in brackets, with the closing one.
+    /// Parses a group, including the closing bracket.
     fn group(&mut self) -> Group {
         let mut choices = Vec::new();
         loop {
@@ -158,7 +158,7 @@ impl<'w> Parser<'w> {
         }
     }
 
-    /// A word in capitals goes with the argument after it.
+    /// Parses a word. A word in capitals belongs to the argument after it.
     fn word(&mut self, word: &str) -> Argument {
         if !word.bytes().any(|b| b.is_ascii_uppercase()) {
             return Argument::new(word, Kind::of(word));
@@ -182,7 +182,7 @@ impl<'w> Parser<'w> {
     }
 }
 
-/// The last `len` arguments may be repeated, together.
+/// Marks the last `len` arguments as repeatable, together.
 fn repeat(arguments: &mut Vec<Argument>, len: usize) {
     let parts = arguments.split_off(arguments.len().saturating_sub(len));
     let block = Argument::of_parts(Kind::Block, parts);
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
     use crate::redis::table::COMMANDS;
 
-    /// The arguments as text again, in the form of the table.
+    /// Formats the arguments back into the notation of the table.
     fn show(arguments: &[Argument]) -> String {
         arguments.iter().map(show_one).collect::<Vec<_>>().join(" ")
     }

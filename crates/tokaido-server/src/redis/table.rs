@@ -1,5 +1,5 @@
-//! The table of all commands, put together from what each family of them lists. Dispatch, COMMAND, and
-//! the page of documentation all follow it.
+//! The table of all commands, merged from the rows of each family. Dispatch, COMMAND, and the
+//! documentation page are all based on it.
 
 use tokaido_wire::resp::Request;
 
@@ -66,10 +66,10 @@ const FAMILIES: &[&[Command]] = &[
 /// Maximum length of a command's name, in bytes.
 const NAME_LEN_MAX: usize = 32;
 
-/// Maximum length of an unknown name that an error repeats, in bytes.
+/// Maximum length of an unknown name that is repeated in an error, in bytes.
 const SHOWN_LEN_MAX: usize = 128;
 
-/// Every command, sorted by name. A container's subcommands follow it.
+/// All commands, sorted by name. A container's subcommands follow it.
 pub static COMMANDS: &[Command] = &merge();
 
 /// The number of commands.
@@ -82,7 +82,7 @@ const LEN: usize = {
     len
 };
 
-/// Takes the smallest name of those that the families begin with, until there is none left.
+/// Merges the families: repeatedly takes the smallest of their next names until all are taken.
 const fn merge() -> [Command; LEN] {
     let mut merged = [FAMILIES[0][0]; LEN];
     let mut taken = [0; FAMILIES.len()];
@@ -122,11 +122,11 @@ const fn is_before(a: Command, b: Command) -> bool {
     a.len() < b.len()
 }
 
-/// So many times the number of commands that most are found at the first look.
+/// So many times the number of commands that most are found in their first slot.
 const SLOTS: usize = (8 * LEN).next_power_of_two();
 const EMPTY: u16 = u16::MAX;
 
-/// An open hash table over [`COMMANDS`], made at compile time.
+/// An open-addressing hash table over [`COMMANDS`], built at compile time.
 static INDEX: [u16; SLOTS] = build_index();
 
 const fn build_index() -> [u16; SLOTS] {
@@ -154,8 +154,8 @@ const fn build_index() -> [u16; SLOTS] {
 
 const HASH_START: u32 = 0;
 
-/// The finest difference between names is one letter; a multiplication by a large odd number
-/// spreads it, and the highest bits are the best mixed.
+/// Names may differ in as little as one letter. Multiplying by a large odd number spreads that, and
+/// the highest bits are mixed best.
 const fn hash_step(hash: u32, byte: u8) -> u32 {
     (hash ^ byte as u32).wrapping_mul(0x9e37_79b1)
 }
@@ -164,8 +164,8 @@ const fn slot_of(hash: u32) -> usize {
     (hash >> (32 - SLOTS.trailing_zeros())) as usize
 }
 
-/// The command of that name, in any mixture of cases. A subcommand's place is free of allocation,
-/// too: `rest` is its own name, after the container's.
+/// The command with this name, in any case. For a subcommand, `rest` is its own name, after the
+/// container's; this needs no allocation either.
 pub(crate) fn find(name: &[u8], rest: Option<&[u8]>) -> Option<&'static Command> {
     let mut lower = [0; NAME_LEN_MAX];
     let mut len = 0;
@@ -197,13 +197,13 @@ pub(crate) fn find(name: &[u8], rest: Option<&[u8]>) -> Option<&'static Command>
     }
 }
 
-/// The command, or subcommand, that a request names; `None` if there is none of its name.
+/// The command or subcommand that a request names, or `None` if the name is unknown.
 ///
 /// # Errors
-/// For a subcommand that its container does not have.
+/// If a container does not have the subcommand.
 pub(crate) fn resolve(request: Request<'_>) -> Result<Option<&'static Command>, Failure> {
     let name = request.name();
-    // `client|id` is what COMMAND calls it; it is not a name to be called by.
+    // `client|id` is the name in COMMAND; a subcommand cannot be called by it.
     let command = find(name, None).filter(|command| command.container().is_none());
     match (command, request.get(1)) {
         (Some(container), Some(sub)) if container.is_container() => {
@@ -218,12 +218,12 @@ pub(crate) fn resolve(request: Request<'_>) -> Result<Option<&'static Command>, 
     }
 }
 
-/// The command of that name, as rules of users have it: `get`, or `config|get`.
+/// The command with this name, as users' rules write it: `get`, or `config|get`.
 pub(crate) fn find_by_name(name: &str) -> Option<&'static Command> {
     find(name.as_bytes(), None)
 }
 
-/// The place of a command in [`COMMANDS`].
+/// The index of a command in [`COMMANDS`].
 pub(crate) fn number_of(command: &'static Command) -> usize {
     let offset = std::ptr::from_ref(command).addr() - COMMANDS.as_ptr().addr();
     offset / size_of::<Command>()

@@ -36,27 +36,27 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Lets the next EXEC do nothing if one of the keys has changed by then.";
 };
 
-/// What MULTI has queued.
+/// The commands that MULTI has queued.
 #[derive(Default)]
 pub(crate) struct Queue {
     commands: Vec<(Wanted, RequestBuf)>,
     bytes: usize,
-    /// A command could not be queued, so EXEC will refuse.
+    /// Whether a command could not be queued, so that EXEC will fail.
     is_spoilt: bool,
 }
 
 impl Queue {
-    /// Lets EXEC refuse, because the client was told of an error already.
+    /// Makes EXEC fail, because the client has already received an error.
     pub(crate) fn spoil(&mut self) {
         self.is_spoilt = true;
     }
 }
 
-/// A record as it was when WATCH was called for its key.
+/// A record as it was when its key was watched.
 pub(crate) struct Watched {
     database: Arc<str>,
     key: Vec<u8>,
-    /// `None`: there was none.
+    /// `None`: there was no record.
     version: Option<CommitNumber>,
 }
 
@@ -111,7 +111,7 @@ fn unwatch(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> 
     Ok(Step::Done)
 }
 
-/// Keeps a request for EXEC.
+/// Queues a request for EXEC.
 pub(super) fn enqueue(
     session: &mut Session,
     wanted: Wanted,
@@ -134,8 +134,8 @@ pub(super) fn enqueue(
     Ok(())
 }
 
-/// Runs what is queued. Unlike in Redis a command that fails takes the whole transaction with it:
-/// all or nothing is what a transaction is here.
+/// Runs the queued commands. Unlike in Redis, a command that fails aborts the whole transaction:
+/// here, a transaction is all or nothing.
 pub(super) fn exec(
     call: &mut Call<'_>,
     session: &mut Session,
@@ -159,7 +159,7 @@ pub(super) fn exec(
         }
         call.reply.array(queue.commands.len());
         for (wanted, request) in &queue.commands {
-            // The rules may have changed since it was queued, or by what stands before it.
+            // The rules may have changed since it was queued, or by an earlier queued command.
             let permission = wanted.permission(request.as_request());
             admission::admit(session, permission, Where::Multi)?;
             let database = match wanted {

@@ -1,4 +1,4 @@
-//! Which keys and channels a request names, and what its command does to them.
+//! Which keys and channels a request names, and how its command uses them.
 
 use tokaido_wire::resp::Request;
 
@@ -10,21 +10,21 @@ use super::{
 };
 use crate::access::Rights;
 
-/// What a request uses.
+/// The keys and channels that a request uses.
 #[derive(Default)]
 pub(crate) struct Uses {
-    /// The places of the keys among the arguments.
+    /// The indices of the keys among the arguments.
     pub(crate) keys: Vec<(usize, Rights)>,
-    /// The request is not well formed, so nobody knows its keys.
+    /// The request is malformed, so its keys are unknown.
     pub(crate) every_key: bool,
-    /// The places of the channels.
+    /// The indices of the channels.
     pub(crate) channels: Vec<usize>,
-    /// The channels are patterns.
+    /// Whether the channels are patterns.
     pub(crate) are_patterns: bool,
 }
 
 impl Uses {
-    /// Those of a request.
+    /// The uses of a request.
     pub(crate) fn of(command: &Command, request: Request<'_>) -> Self {
         let (first_channel, last_channel, are_patterns) = match command.name {
             "publish" | "spublish" => (1, 1, false),
@@ -41,7 +41,7 @@ impl Uses {
     }
 }
 
-/// The places of the keys, each with what is done to it. A request of a command without keys has none.
+/// The indices of the keys and the rights needed for each. Empty if the command has no keys.
 ///
 /// # Errors
 /// As [`key_places`].
@@ -58,18 +58,18 @@ pub(super) fn keys_with_rights(
     Ok(places.into_iter().enumerate().map(|(nth, place)| (place, rights(nth))).collect())
 }
 
-/// They tell whether a key is there, or how large or of what kind its value is, and nothing of the value.
+/// Commands that tell whether a key exists, or the size or kind of its value, but nothing about its content.
 const LOOKING: &str = "exists hexists hlen hstrlen llen memory|usage object|encoding object|freq \
     object|idletime object|refcount scard sismember strlen touch type watch xlen zcard";
 
-/// They change a value, and need no right to read it. XCLAIM and XAUTOCLAIM tell entries all the same, but need no
-/// more in Redis either.
+/// Commands that change a value, and need no right to read it. XCLAIM and XAUTOCLAIM return entries nevertheless,
+/// but need no other right in Redis either.
 const WRITING: &str = "append del expire expireat geoadd hdel hmset hset hsetnx linsert lpush lpushx lrem lset \
     ltrim mset msetnx persist pexpire pexpireat pfadd psetex restore rpush rpushx sadd setex setnx setrange srem \
     unlink xack xadd xautoclaim xclaim xdel xgroup|create xgroup|createconsumer xgroup|delconsumer xgroup|destroy \
     xgroup|setid xsetid xtrim zadd zrem zremrangebylex zremrangebyrank zremrangebyscore";
 
-/// What a command does to its first key, and to the others, as Redis has it.
+/// The rights that a command needs for its first key and for the others, as in Redis.
 fn rights(command: &Command, request: Request<'_>) -> (Rights, Rights) {
     const NONE: Rights = Rights::NONE;
     const READ: Rights = Rights::READ;
@@ -91,18 +91,18 @@ fn rights(command: &Command, request: Request<'_>) -> (Rights, Rights) {
         name if LOOKING.split_whitespace().any(|known| known == name) => (NONE, NONE),
         name if WRITING.split_whitespace().any(|known| known == name) => (WRITE, WRITE),
         _ if command.reads() => (READ, READ),
-        // Whatever else there is does both, and so does what a script may do to its keys.
+        // All other commands need both, including scripts, which may do anything to their keys.
         _ => (BOTH, BOTH),
     }
 }
 
-/// Whether a BITFIELD only asks.
+/// Whether a BITFIELD only reads.
 fn reads_only_bits(request: Request<'_>) -> bool {
     let is_word = |argument: &[u8], word: &str| argument.eq_ignore_ascii_case(word.as_bytes());
     request.arguments_from(2).all(|a| !is_word(a, "SET") && !is_word(a, "INCRBY"))
 }
 
-/// The places of the keys among the arguments.
+/// The indices of the keys among the arguments.
 pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<usize>, Failure> {
     if let Some(place) = command.key_count_place() {
         let count = request.get(place).and_then(parse_integer);
@@ -128,7 +128,7 @@ pub(super) fn key_places(command: &Command, request: Request<'_>) -> Result<Vec<
     Ok(command.keys.places(request.len()).chain(stored_at(command, request)).collect())
 }
 
-/// The place of the key behind STORE or STOREDIST, of a command that has such an option. The last one counts.
+/// The index of the key after STORE or STOREDIST, for a command with such an option. The last one counts.
 fn stored_at(command: &Command, request: Request<'_>) -> Option<usize> {
     let first = match command.name {
         "sort" => 2,
@@ -156,7 +156,7 @@ fn stored_at(command: &Command, request: Request<'_>) -> Option<usize> {
     found
 }
 
-/// The option of SORT by which keys are read that it does not name, if a request has one.
+/// The option of SORT, if any, by which a request reads keys that it does not name.
 pub(super) fn option_with_patterns(
     command: &Command,
     request: Request<'_>,
@@ -164,7 +164,7 @@ pub(super) fn option_with_patterns(
     if !matches!(command.name, "sort" | "sort_ro") {
         return None;
     }
-    // What stands for something else may be taken for an option: then more is asked for than is needed.
+    // Another argument may be mistaken for an option; then more rights are required than necessary.
     let is = |place: usize, word: &str| {
         request.get(place).is_some_and(|given| given.eq_ignore_ascii_case(word.as_bytes()))
     };

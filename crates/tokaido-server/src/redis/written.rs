@@ -1,10 +1,10 @@
-//! Aggregates of which the elements are written first, since nobody knows how many there will be.
+//! Aggregates whose elements are written first, because their number is not known in advance.
 
 use std::ops::ControlFlow;
 
 use super::reply::Reply;
 
-/// The elements of an aggregate that were written so far.
+/// The elements of an aggregate written so far.
 pub(super) struct Written<'r> {
     reply: &'r mut dyn Reply,
     start: usize,
@@ -16,26 +16,26 @@ impl<'r> Written<'r> {
         Self { start: reply.mark(), reply, len: 0 }
     }
 
-    /// Writes one more element; breaks off if the reply has come to its limit.
+    /// Writes one more element. Returns `Break` if the reply has reached its limit.
     pub(super) fn element(&mut self, write: impl FnOnce(&mut dyn Reply)) -> ControlFlow<()> {
         self.len += 1;
         write(self.reply);
         self.reply.flow()
     }
 
-    /// Writes one more element, which is a byte string.
+    /// Writes one more element, a byte string.
     pub(super) fn bulk(&mut self, bytes: &[u8]) -> ControlFlow<()> {
         self.element(|reply| reply.bulk(bytes))
     }
 
-    /// Puts the head before the elements; it is told how many they are.
+    /// Puts the header before the elements. `head` gets their number.
     pub(super) fn end(self, head: impl FnOnce(&mut dyn Reply, usize)) {
         let end = self.reply.mark();
         head(self.reply, self.len);
         self.reply.move_before(self.start, end);
     }
 
-    /// Ends what is no aggregate, but one element at most: null if there is none.
+    /// Ends a reply of at most one element, not an aggregate: writes null if there is none.
     pub(super) fn end_as_one(self) {
         if self.len == 0 {
             self.reply.null();

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// Where the log of this process goes.
+/// Receives the log of this process.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -28,7 +28,7 @@ impl Log {
         log
     }
 
-    /// The lines since the last time, but for those about the server itself.
+    /// The lines since the last call, except those about the server itself.
     pub fn take(&self) -> Vec<String> {
         let bytes = std::mem::take(&mut *self.0.lock().expect("no panic"));
         let text = String::from_utf8(bytes).expect("text");

@@ -1,4 +1,4 @@
-//! A server in this process, and the plainest of clients.
+//! A server in this process, and a very simple client.
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
@@ -14,16 +14,16 @@ use std::{
 use tempfile::TempDir;
 use tokaido_server::{Config, Server};
 
-/// Longest that a test waits for bytes before it fails. Nothing in the tests takes as long.
+/// Maximum time to wait for bytes before a test fails. No test takes that long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server on a free port, in a directory of its own, that stops with the test.
+/// A server on a free port, with its own directory, that stops at the end of the test.
 pub struct TestServer {
     pub server: Server,
     directory: TempDir,
 }
 
-/// What a test's server is configured with, before the test changes it.
+/// The initial configuration of a test's server, before the test changes it.
 pub fn config(directory: &Path) -> Config {
     Config {
         listen: vec!["127.0.0.1:0".parse().expect("an address")],
@@ -73,7 +73,7 @@ impl TestServer {
         Client::connect(self.address())
     }
 
-    /// How many connections each worker has, with the one that asks.
+    /// How many connections each worker has, including the one that asks.
     pub fn open_connections(&self) -> Vec<usize> {
         let metrics = self.http("GET /metrics", "", "");
         let lines = metrics.text().lines().filter(|l| l.starts_with("tokaido_connections_open{"));
@@ -86,7 +86,7 @@ impl TestServer {
         self.directory
     }
 
-    /// One HTTP request on a connection of its own.
+    /// Sends one HTTP request on a new connection.
     pub fn http(&self, request_line: &str, headers: &str, body: impl AsRef<[u8]>) -> Response {
         let mut client = self.connect();
         client.send_http(request_line, headers, body.as_ref());
@@ -115,7 +115,7 @@ impl Client {
         self.0.write_all(bytes.as_ref()).expect("the server reads");
     }
 
-    /// A command as clients send it.
+    /// Sends a command as clients do.
     pub fn command(&mut self, arguments: &[&str]) {
         self.send(encode(arguments));
     }
@@ -160,7 +160,7 @@ impl Client {
         String::from_utf8(line).expect("a line of text")
     }
 
-    /// All that comes until the server closes. A reset counts as closing.
+    /// Reads everything until the server closes. A reset counts as closing.
     pub fn read_to_end(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
         let mut chunk = [0; 4096];
@@ -188,7 +188,7 @@ impl Client {
         self.send([head.as_bytes(), body].concat());
     }
 
-    /// One HTTP response to a request that has a body in its response.
+    /// Reads an HTTP response that has a body.
     pub fn response(&mut self) -> Response {
         let status = self.read_line();
         let code = status.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -225,7 +225,7 @@ impl Response {
     }
 }
 
-/// A command in arrays of bulk strings.
+/// Encodes a command as an array of bulk strings.
 pub fn encode(arguments: &[&str]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", arguments.len()).into_bytes();
     for argument in arguments {

@@ -1,4 +1,4 @@
-//! Raw requests against RFC 9110 and 9112: `requests.txt` has them, and what is to become of each.
+//! Raw requests against RFC 9110 and 9112: `requests.txt` lists them with their expected outcomes.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -19,7 +19,7 @@ const PROCEDURES: &str = "local tokaido = require 'tokaido'\n\
     one = tokaido.read(function() return 1 end),\n\
     put = tokaido.write(function(tx, key, value) tx.main:put(key, value) end) }\n";
 
-/// What became of a connection.
+/// What happened on a connection.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     statuses: Vec<u16>,
@@ -57,10 +57,10 @@ fn every_request_is_answered_as_the_table_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Sends the bytes of a case, and then a request that is only answered if the connection was kept.
+/// Sends the bytes of a case, and then a probe that is only answered if the connection was kept.
 fn send(server: &TestServer, case: &Case) -> Outcome {
     let mut client = server.connect();
-    // A server that has seen enough may close before all of a long request is sent.
+    // The server may close before a long request is completely sent.
     let _ = client.0.write_all(&case.bytes);
     if case.ends {
         client.0.shutdown(Shutdown::Write).expect("a socket");
@@ -71,7 +71,7 @@ fn send(server: &TestServer, case: &Case) -> Outcome {
     let mut statuses = Vec::new();
     while let Some(status) = response(&mut client, is_head && statuses.is_empty()) {
         statuses.push(status);
-        // The probe is told by its status: none of the cases has it last and is kept.
+        // The probe is recognised by its status: no case that keeps the connection has it last.
         if statuses.len() > case.expected_count() {
             break;
         }
@@ -83,7 +83,7 @@ fn send(server: &TestServer, case: &Case) -> Outcome {
     Outcome { statuses, is_kept }
 }
 
-/// The status of the next response; `None` once the connection has ended.
+/// The status of the next response, or `None` once the connection has ended.
 fn response(client: &mut Client, is_head: bool) -> Option<u16> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -91,7 +91,7 @@ fn response(client: &mut Client, is_head: bool) -> Option<u16> {
         match client.0.read(&mut byte) {
             Ok(1) => head.push(byte[0]),
             Ok(_) if head.is_empty() => return None,
-            // What the client still sends to a closed connection resets it.
+            // Sending to a connection that the server has closed resets it.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
             end => panic!("{end:?} after {:?}", String::from_utf8_lossy(&head)),
         }

@@ -5,20 +5,20 @@
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) bytes: Vec<u8>,
-    /// The client sends no more after them.
+    /// Whether the client closes its side after the bytes.
     pub(crate) ends: bool,
-    /// As in `200 404, kept`.
+    /// For example `200 404, kept`.
     pub(crate) expected: String,
 }
 
 impl Case {
-    /// How many responses there are to be.
+    /// The number of expected responses.
     pub(crate) fn expected_count(&self) -> usize {
         self.expected.split(", ").next().map_or(0, |statuses| statuses.split(' ').count())
     }
 }
 
-/// The cases of a table. Its first lines tell how it is written.
+/// The cases of a table, whose first lines explain the format.
 pub(crate) fn read(text: &str) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut lines = text.lines();

@@ -9,7 +9,7 @@ use crate::{
     pinned, server,
 };
 
-/// The items of a request, behind its head.
+/// A request: its header, and then its items.
 fn request(magic: u8, flags: u32, items: &[Vec<u8>]) -> Vec<u8> {
     let count = u32::try_from(items.len()).expect("few");
     let head = [&[magic][..], &flags.to_be_bytes(), &count.to_be_bytes()].concat();
@@ -58,7 +58,7 @@ fn bulk_commands_are_those_of_the_specification() {
             record(1, b"b\0", b"\xff\xbf", 4_000_000_000),
         ];
         ask(&mut client, &request(0xba, 0, &keys), &found.concat());
-        // One without a reply, and one behind it.
+        // One request without a reply, and one after it.
         let quiet = request(0xb8, 1, &[record(0, b"q", b"", i64::MAX)]);
         let removed = request(0xb9, 0, &[key(0, b"q"), key(0, b"a"), key(0, b"missing")]);
         ask(&mut client, &[quiet, removed].concat(), &hits(0xb9, 2));
@@ -82,7 +82,7 @@ fn a_cache_is_written_to_at_once() {
     let mut client = server.connect();
     let records = [record(2, b"a", b"1", i64::MAX), record(2, b"b", b"2", i64::MAX)];
     ask(&mut client, &request(0xb8, 0, &records), &hits(0xb8, 2));
-    // With one of the store's own in the same request, all of it goes to the writer.
+    // With a record of the store itself, the whole request goes to the writer.
     let mixed = [record(2, b"a", b"3", i64::MAX), record(0, b"m", b"4", i64::MAX)];
     ask(&mut client, &request(0xb8, 0, &mixed), &hits(0xb8, 2));
     let found = [hits(0xba, 2), record(2, b"a", b"3", XT_MAX), record(0, b"m", b"4", XT_MAX)];
@@ -119,7 +119,7 @@ fn procedures_are_called_with_pairs() {
     assert_eq!(call(&mut server.connect(), "get", "key\tsaid\n").1, "value\they\n");
 }
 
-/// What the server says to these bytes until it closes.
+/// What the server replies to these bytes until it closes.
 fn last_words(server: &TestServer, bytes: &[u8]) -> Vec<u8> {
     let mut client = server.connect();
     client.send(bytes);

@@ -1,4 +1,4 @@
-//! Every procedure, with what it gives and how it refuses.
+//! Every procedure, with what it returns and how it fails.
 
 use std::{fmt::Write as _, io::Write as _};
 
@@ -11,7 +11,7 @@ use crate::{
     server,
 };
 
-/// `call name=value …`, sent as Kyoto Tycoon's own client does.
+/// Sends `call name=value …` as Kyoto Tycoon's own client does.
 fn send(client: &mut Client, line: &str) -> Response {
     let (procedure, inputs) = line.split_once(' ').unwrap_or((line, ""));
     let mut body = Vec::new();
@@ -23,7 +23,7 @@ fn send(client: &mut Client, line: &str) -> Response {
     client.response()
 }
 
-/// The outputs, in percent-encoding.
+/// The outputs, percent-encoded.
 fn show(response: &Response) -> String {
     let content_type = ContentType::parse(response.header("content-type").expect("a type"));
     let mut outputs = Pairs::new();
@@ -39,7 +39,7 @@ fn show(response: &Response) -> String {
             }
         };
         let value = text(&value);
-        // An id that differs from run to run.
+        // Cut off an id that differs from run to run.
         let value = value.split(" as ").next().unwrap_or_default();
         let _ = write!(shown, "  {}={value}", text(&name));
     }
@@ -222,7 +222,7 @@ fn records_of_other_protocols_are_seen_and_collections_are_told_apart() {
     assert_eq!(call(&mut client, "get_bulk", "_text\t\n_list\t\n").1, "_text\t7\nnum\t1\n");
     assert_eq!(call(&mut client, "set", "key\tlist\nvalue\tv\n").0, 200);
     redis.ask(&["GET", "list"], "$1\r\nv\r\n");
-    // Eight bytes are a number there, and a text here.
+    // Eight bytes are a number there, but a text here.
     assert_eq!(call(&mut client, "increment", "key\tn\nnum\t1\n").1, "num\t1\n");
     redis.ask(&["STRLEN", "n"], ":8\r\n");
     redis.ask(&["INCR", "n"], "-ERR value is not an integer or out of range\r\n");
@@ -236,7 +236,7 @@ fn a_password_keeps_all_of_it() {
     client.send_http("POST /rpc/void", "authorization: Bearer sesame\r\n", b"");
     assert_eq!(client.response().status, 200);
     let mut binary = server.connect();
-    // Nothing is held of what is to come.
+    // Nothing is buffered of what follows.
     binary.send(b"\xb8\0\0\0\0\x01");
     assert_eq!(binary.read_to_end(), [0xbf]);
 }

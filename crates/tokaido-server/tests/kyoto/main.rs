@@ -1,5 +1,5 @@
 //! Kyoto Tycoon as its clients speak it: procedures over HTTP, records over HTTP, and the binary
-//! protocol. The statuses, texts and bytes are those of its specification and its source.
+//! protocol. The statuses, texts and bytes are taken from its specification and its source.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -40,12 +40,12 @@ fn server(change: impl FnOnce(&mut Config)) -> TestServer {
     })
 }
 
-/// A server that speaks nothing else.
+/// A server that speaks only this protocol.
 fn pinned() -> TestServer {
     server(|config| config.listen[0].protocols = vec![ProtocolName::Kyoto])
 }
 
-/// Calls a procedure with a body of tab-separated values, and gives the status and the body.
+/// Calls a procedure with a body of tab-separated values. Returns the status and the body.
 #[track_caller]
 fn call(client: &mut Client, procedure: &str, body: &str) -> (u16, String) {
     let headers = "content-type: text/tab-separated-values; colenc=U\r\n";

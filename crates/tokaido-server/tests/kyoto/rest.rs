@@ -1,4 +1,4 @@
-//! Records over HTTP, on a port that speaks to Kyoto Tycoon's clients alone.
+//! Records over HTTP, on a port for Kyoto Tycoon's clients only.
 
 use crate::{
     common::{Client, Response},
@@ -24,7 +24,7 @@ fn records_are_put_got_and_deleted() {
     assert_eq!(ask(&mut client, "DELETE /a%20key", "", "").status, 204);
     let gone = ask(&mut client, "DELETE /a%20key", "", "");
     assert_eq!((gone.status, gone.header("x-kt-error")), (404, no_record));
-    // Nothing of the server's own API is there, so every key is.
+    // The server's own API does not exist there, so its paths are keys, too.
     assert_eq!(ask(&mut client, "PUT /healthz", "", "mine").status, 201);
     assert_eq!(ask(&mut client, "GET /healthz", "", "").text(), "mine");
     assert_eq!(ask(&mut client, "PATCH /healthz", "", "").status, 405);

@@ -12,7 +12,7 @@ fn a_call_waits_for_another_and_holds_up_nobody() {
     let headers = "content-type: text/tab-separated-values\r\n";
     waiting.send_http("POST /rpc/get", headers, body.as_bytes());
     let mut client = server.connect();
-    // The one worker answers others meanwhile; the signal is given until it is heard.
+    // The only worker answers others meanwhile. Repeat the signal until it is heard.
     let woken = loop {
         let (status, woken) = call(&mut client, "set", "key\tk\nvalue\tv\nSIGNAL\tready\n");
         assert_eq!(status, 200);
@@ -31,7 +31,7 @@ fn a_server_that_stops_waits_for_nobody() {
     let mut waiting = server.connect();
     let headers = "content-type: text/tab-separated-values\r\n";
     waiting.send_http("POST /rpc/void", headers, b"WAIT\tnever\nWAITTIME\t86400\n");
-    // Whoever is answered behind it has seen it arrive.
+    // Once a later request is answered, the first one has arrived.
     call(&mut server.connect(), "void", "");
     let stopping = thread::spawn(move || server.stop());
     let answer = waiting.text_to_end();

@@ -10,11 +10,11 @@ use crate::{
     pinned, server,
 };
 
-/// What ends each exchange of a transcript: a call whose reply is like no other.
+/// Ends each exchange of a transcript: a call whose reply is unlike any other.
 const MARK: &str = "ext t.echo 0 MARK END";
 const MARK_REPLY: &[u8] = b"\0\0\0\0\x08MARK=END";
 
-/// A word of a transcript: `\xHH` and the like stand for bytes, and `-` for none.
+/// A word of a transcript: escapes such as `\xHH` stand for bytes, and `-` for an empty word.
 fn word(text: &str) -> Vec<u8> {
     if text == "-" {
         return Vec::new();
@@ -28,8 +28,8 @@ fn word(text: &str) -> Vec<u8> {
     [bytes, rest.as_bytes().to_vec()].concat()
 }
 
-/// The bytes of a request, `NAME WORD …`: what the fields of the command take, and then the items of its list. In
-/// the place of a name, `raw` is for bytes as they are.
+/// The bytes of a request, `NAME WORD …`: first the fields of the command, then the items of its list. `raw` in
+/// place of a name is followed by literal bytes.
 pub(crate) fn request(line: &str) -> Vec<u8> {
     let mut words = line.split(' ');
     let name = words.next().expect("a name");
@@ -65,7 +65,7 @@ pub(crate) fn request(line: &str) -> Vec<u8> {
     [head, behind].concat()
 }
 
-/// Sends a request, and gives all that comes back before the reply to the mark behind it, or before the end of
+/// Sends a request, and returns everything received before the reply to the mark after it, or before the end of
 /// the connection.
 fn exchange(client: &mut Client, line: &str) -> (Vec<u8>, bool) {
     client.send([request(line), request(MARK)].concat());
@@ -178,7 +178,7 @@ fn records_are_those_of_other_protocols() {
     redis.ask(&["SET", "text", "7", "PX", "4000000000000"], "+OK\r\n");
     redis.ask(&["RPUSH", "list", "a"], ":1\r\n");
     ask(&mut client, "get text", b"\0\0\0\0\x017");
-    // What appends keeps the expiry; what puts does not.
+    // Commands that append keep the expiry; those that put do not.
     ask(&mut client, "putcat text 8", b"\0");
     redis.ask(&["EXPIRETIME", "missing"], ":-2\r\n");
     redis.command(&["PERSIST", "text"]);
@@ -297,7 +297,7 @@ fn sizes_are_bounded() {
         ask(&mut client, &format!("put key{n} -"), b"\0");
     }
     ask(&mut client, "fwmkeys key -1", b"\x01");
-    // Of a request that is too long, nothing is held: it is refused by its head.
+    // Nothing of a request that is too long is buffered: it is refused by its header.
     client.send(b"\xc8\x10\0\0\0\x01\0\x10\0\0");
     assert_eq!(client.read_to_end(), b"");
 }

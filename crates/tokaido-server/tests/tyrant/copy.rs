@@ -1,4 +1,4 @@
-//! `copy`: a backup that a client asks for, below the directory that the operator has named.
+//! `copy`: a backup requested by a client, below the directory that the operator has configured.
 
 use std::{
     ffi::CString,
@@ -21,7 +21,7 @@ use crate::{
 const DONE: &[u8] = b"\0";
 const FAILED: &[u8] = b"\x01";
 
-/// `pair.hit` adds one to two counters in one transaction.
+/// `pair.hit` increments two counters in one transaction.
 const PAIRS: &str = r#"
 local tokaido = require("tokaido")
 return {
@@ -54,7 +54,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The value of a key in `main` of a copy, which must be sound.
+/// The value of a key in `main` of a copy, which must pass the check.
 fn value(copy: &Path, key: &str) -> Option<String> {
     assert!(tree::check(copy).expect("it can be checked").is_sound(), "{}", copy.display());
     let store = tree::open(copy, tree::Options::default()).expect("it opens");
@@ -119,7 +119,7 @@ fn what_stands_before_a_copy_in_a_pipeline_is_in_it() {
     }
 }
 
-/// Makes a pipe where the log would have a segment: whoever copies the log waits until it is opened.
+/// Makes a pipe in place of a segment of the log: copying the log waits until it is opened.
 fn stop_copies(root: &Path) -> PathBuf {
     let segment = root.with_file_name("data").join("log/00000000000900000000");
     let path = CString::new(segment.as_os_str().as_bytes()).expect("no NUL");
@@ -128,8 +128,8 @@ fn stop_copies(root: &Path) -> PathBuf {
     segment
 }
 
-/// Lets a copy go on that waits for the pipe. The pipe is gone before the copy sees its end: a copy lists the log a second
-/// time, and would wait for ever if it found the pipe then.
+/// Lets a copy that waits for the pipe continue. Removes the pipe before the copy reaches its end: the copy lists the log
+/// a second time, and would wait forever if it found the pipe then.
 fn let_copies_go_on(segment: &Path) {
     let pipe = fs::File::options().write(true).open(segment).expect("somebody reads it");
     fs::remove_file(segment).expect("it is there");
@@ -156,7 +156,7 @@ fn a_server_that_makes_a_copy_answers_everybody_else() {
     assert_eq!(names(&root), ["another", "slow"]);
 }
 
-/// Waits until a copy of that name has been begun.
+/// Waits until a copy of that name has begun.
 fn wait_for_making(root: &Path, name: &str) {
     let begins = format!("{name}.");
     while !names(root).iter().any(|name| name.starts_with(&begins)) {
@@ -176,7 +176,7 @@ fn a_copy_is_made_though_its_client_has_gone() {
     while names(&root) != ["left"] {
         thread::yield_now();
     }
-    // The copy has its name a moment before the next one may begin.
+    // The copy gets its name a moment before the next one may begin.
     let (mut client, mut code) = (server.connect(), [9]);
     while code != *DONE {
         client.send(request("copy next"));
@@ -196,7 +196,7 @@ fn a_copy_that_cannot_be_made_leaves_nothing() {
     ask(&mut client, "misc error 0", b"\0\0\0\0\x01\0\0\0\x142: invalid operation");
     assert_eq!(names(&root), ["once"]);
     assert!(!root.with_file_name("out").exists());
-    // Nobody, whoever it is, can make a directory there.
+    // No user at all can create a directory there.
     let server = TestServer::start_with(|config| config.backups = Some("/proc".into()));
     let mut client = server.connect();
     ask(&mut client, "copy x", FAILED);

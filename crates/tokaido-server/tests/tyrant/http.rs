@@ -1,4 +1,4 @@
-//! HTTP, on an address for Tokyo Tyrant alone.
+//! HTTP on an address for Tokyo Tyrant only.
 
 use crate::{
     common::{Client, Response, TestServer},
@@ -30,7 +30,7 @@ fn records_are_put_got_and_removed() {
     assert_eq!(ask("DELETE /new", "", ""), shown(200, "OK\n"));
     assert_eq!(ask("DELETE /new", "", ""), shown(404, "Not Found\n"));
     assert_eq!(ask("GET /new", "", ""), shown(404, "Not Found\n"));
-    // A key is all of the target, and nothing of the server's own API is there.
+    // The whole target is the key, and the server's own API is not there.
     assert_eq!(ask("PUT /healthz?a=1", "", "mine"), created);
     assert_eq!(ask("GET /healthz%3Fa%3D1", "", ""), shown(200, "mine"));
     assert_eq!(ask("GET /healthz", "", ""), shown(404, "Not Found\n"));

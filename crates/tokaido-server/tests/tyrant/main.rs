@@ -1,4 +1,4 @@
-//! Tokyo Tyrant as its clients speak it: the binary protocol, lines of memcached's, and HTTP. Codes, texts and
+//! Tokyo Tyrant as its clients speak it: the binary protocol, memcached's lines, and HTTP. Codes, texts and
 //! bytes are those of its server, `ttserver`, version 1.1.41, over a B+ tree.
 
 #[path = "../common/mod.rs"]
@@ -40,7 +40,7 @@ fn server(change: impl FnOnce(&mut Config)) -> TestServer {
     TestServer::start_with_lua(PROCEDURES, change)
 }
 
-/// A server that speaks nothing else.
+/// A server that speaks only this protocol.
 fn pinned(change: impl FnOnce(&mut Config)) -> TestServer {
     server(|config| {
         config.listen[0].protocols = vec![ProtocolName::Tyrant];

@@ -1,4 +1,4 @@
-//! Commands that are masked, by each way to come in.
+//! Masked commands, over each protocol.
 
 use crate::{binary::request, common::Client, pinned};
 

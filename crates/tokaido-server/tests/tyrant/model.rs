@@ -1,4 +1,4 @@
-//! Commands in any order against a map, all sent at once: so replies come in the order of requests, too.
+//! Commands in any order, checked against a map. All are sent at once, so replies must be in order, too.
 
 use std::{collections::BTreeMap, io::Read as _};
 
@@ -6,7 +6,7 @@ use proptest::{prelude::*, test_runner::TestRunner};
 
 use crate::{binary::request, pinned};
 
-/// What the database should hold.
+/// The expected contents of the database.
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ fn number(number: usize) -> [u8; 4] {
     u32::try_from(number).expect("small").to_be_bytes()
 }
 
-/// A list behind the code of a reply.
+/// A list after the code of a reply.
 fn list(items: &[&[u8]]) -> Vec<u8> {
     let mut reply = [DONE, &number(items.len())].concat();
     for item in items {
@@ -76,7 +76,7 @@ fn code(is_done: bool) -> Vec<u8> {
     if is_done { DONE.to_vec() } else { FAILED.to_vec() }
 }
 
-/// The bytes of a command, and what its reply should be.
+/// The bytes of a command, and its expected reply.
 fn run(model: &mut Model, command: &Command) -> (Vec<u8>, Vec<u8>) {
     let words = |words: &[&str]| request(&words.join(" "));
     let bytes = |text: &str| text.as_bytes().to_vec();

@@ -1,8 +1,8 @@
-//! Lines of memcached's, on an address for Tokyo Tyrant alone.
+//! memcached's text lines on an address for Tokyo Tyrant only.
 
 use crate::{common::TestServer, pinned};
 
-/// Sends each, and expects its answer.
+/// Sends each line, and expects its answer.
 fn talk(server: &TestServer, lines: &[(&str, &str)]) {
     let mut client = server.connect();
     for (line, reply) in lines {
@@ -19,7 +19,7 @@ fn lines_are_answered_as_tokyo_tyrant_does() {
         &server,
         &[
             ("set k 7 99 5\r\nvalue\r\n", "STORED\r\n"),
-            // Flags and times are passed over, and so are the versions of `gets`.
+            // Flags and times are ignored, and so are the versions of `gets`.
             ("get k\r\n", "VALUE k 0 5\r\nvalue\r\nEND\r\n"),
             ("gets k missing k\r\n", "VALUE k 0 5\r\nvalue\r\nVALUE k 0 5\r\nvalue\r\nEND\r\n"),
             ("add k 0 0 1\r\nx\r\n", "NOT_STORED\r\n"),
@@ -69,7 +69,7 @@ fn what_is_no_command_ends_the_connection() {
         client.send([lines, "version\r\n"].concat());
         assert_eq!(client.text_to_end(), reply, "{lines:?}");
     }
-    // What only memcached's own protocol has is told so.
+    // A command of memcached's own protocol only gets an error that says so.
     let mut client = server.connect();
     client.send("mg k v\r\n");
     let told = client.text_to_end();

@@ -1,4 +1,4 @@
-//! The commands: sketches in, counts out.
+//! The commands PFADD, PFCOUNT and PFMERGE.
 
 use tokaido_store::{NewRecord, ReadTransaction, WriteTransaction};
 
@@ -48,7 +48,7 @@ fn pfadd(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failu
 }
 
 fn pfcount(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    /// As much work as it takes to count, in bytes of a value that is gone through.
+    /// The work of counting, expressed as a number of bytes of a value to process.
     const COUNT_BYTES: usize = 64 << 10;
     check_work(call, call.len().saturating_mul(COUNT_BYTES))?;
     let mut registers = Registers::new();

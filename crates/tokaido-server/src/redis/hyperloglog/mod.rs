@@ -1,4 +1,4 @@
-//! How many different elements were added, about: PFADD, PFCOUNT, PFMERGE.
+//! Estimated counts of distinct elements: PFADD, PFCOUNT, PFMERGE.
 
 mod commands;
 mod sketch;

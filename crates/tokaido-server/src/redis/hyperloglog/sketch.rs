@@ -1,50 +1,50 @@
-//! A HyperLogLog as Redis keeps it, byte for byte. A header of 16 bytes: `HYLL`, the form, three zero bytes, and
-//! the last count as a 64-bit number in little-endian order, whose highest bit says that it holds no more. Then
-//! 16,384 registers of six bits, in one of two forms: dense, all of them one after another, or sparse, as runs of
+//! A HyperLogLog as Redis stores it, byte for byte. A header of 16 bytes: `HYLL`, the encoding, three zero bytes,
+//! and the last count as a 64-bit little-endian number, whose highest bit says that the count is stale. Then
+//! 16,384 registers of six bits, in one of two encodings: dense, all of them in sequence, or sparse, as runs of
 //! equal ones.
 
 use crate::redis::failure::Failure;
 
 const MAGIC: &[u8] = b"HYLL";
-/// Where the form stands.
+/// The offset of the encoding.
 const FORM_AT: usize = 4;
 const DENSE: u8 = 0;
 const SPARSE: u8 = 1;
-/// Where the last count stands, and the byte of it whose highest bit says that it holds no more.
+/// The offset of the last count, and of its byte whose highest bit says that it is stale.
 const COUNT_AT: usize = 8;
 const STALE_AT: usize = 15;
 const STALE: u8 = 0x80;
 const HEADER_LEN: usize = 16;
 
-/// So many bits of a hash choose a register.
+/// The number of a hash's bits that select a register.
 const INDEX_BITS: u32 = 14;
 const REGISTERS: usize = 1 << INDEX_BITS;
-/// The other bits of a hash; a register's value is at most one more.
+/// The number of a hash's other bits. A register's value is at most one more.
 const RUN_BITS: u32 = 64 - INDEX_BITS;
 const REGISTER_BITS: usize = 6;
 const REGISTER_MASK: u16 = (1 << REGISTER_BITS) - 1;
 const DENSE_LEN: usize = HEADER_LEN + REGISTERS * REGISTER_BITS / 8;
 
-/// Maximum length of the sparse form, in bytes: `hll-sparse-max-bytes` as Redis has it by default.
+/// Maximum length of the sparse encoding in bytes: Redis's default for `hll-sparse-max-bytes`.
 const SPARSE_LEN_MAX: usize = 3000;
-/// Maximum value of a register in the sparse form.
+/// Maximum value of a register in the sparse encoding.
 const SPARSE_VALUE_MAX: u8 = 32;
-/// Maximum number of registers in a run with a value.
+/// Maximum number of registers in a run with a non-zero value.
 const VALUE_RUN_MAX: usize = 4;
-/// Maximum number of registers in a run of zeros that takes one byte.
+/// Maximum number of registers in a run of zeros encoded in one byte.
 const SHORT_RUN_MAX: usize = 64;
 
-/// Registers of the sparse form that are equal.
+/// Consecutive equal registers of the sparse encoding.
 #[derive(Clone, Copy)]
 struct Run {
     value: u8,
     len: usize,
-    /// How many bytes it takes.
+    /// Its length in bytes.
     size: usize,
 }
 
 impl Run {
-    /// The run at a place; `None` at the end, and where the run is cut off.
+    /// The run at an offset, or `None` at the end or if the run is cut off.
     fn at(bytes: &[u8], place: usize) -> Option<Self> {
         let byte = *bytes.get(place)?;
         let low = usize::from(byte & 0x3f);
@@ -58,7 +58,7 @@ impl Run {
         })
     }
 
-    /// Appends the bytes of a run, none if it has no registers.
+    /// Appends the bytes of a run; none if it has no registers.
     fn write(value: u8, len: usize, bytes: &mut Vec<u8>) {
         match (value, len) {
             (_, 0) => {}
@@ -68,7 +68,7 @@ impl Run {
         }
     }
 
-    /// The byte of a run that has a value.
+    /// The byte that encodes a run with a non-zero value.
     fn byte(value: u8, len: usize) -> u8 {
         0x80 | (value - 1) << 2 | (len - 1) as u8
     }
@@ -78,7 +78,7 @@ impl Run {
 pub(super) struct Sketch(Vec<u8>);
 
 impl Sketch {
-    /// One without elements.
+    /// Creates an empty one.
     pub(super) fn new() -> Self {
         let mut bytes = vec![0; HEADER_LEN];
         bytes[..MAGIC.len()].copy_from_slice(MAGIC);
@@ -88,7 +88,7 @@ impl Sketch {
     }
 
     /// # Errors
-    /// If the value is none.
+    /// If the value is not a HyperLogLog.
     pub(super) fn read(value: &[u8]) -> Result<Self, Failure> {
         let is_sketch = value.len() >= HEADER_LEN
             && value.starts_with(MAGIC)
@@ -99,7 +99,7 @@ impl Sketch {
         if is_sketch { Ok(Self(value.to_vec())) } else { Err(Failure::NotASketch) }
     }
 
-    /// The bytes, whose last count does not hold any more.
+    /// The bytes, with the last count marked as stale.
     pub(super) fn into_changed(mut self) -> Vec<u8> {
         self.0[STALE_AT] |= STALE;
         self.0
@@ -109,13 +109,13 @@ impl Sketch {
         self.0[FORM_AT] == DENSE
     }
 
-    /// The last count, if nothing was added since.
+    /// The last count, if it is not stale.
     pub(super) fn known_count(&self) -> Option<i64> {
         let count: [u8; 8] = self.0[COUNT_AT..HEADER_LEN].try_into().ok()?;
         (self.0[STALE_AT] & STALE == 0).then_some(i64::from_le_bytes(count))
     }
 
-    /// Tells whether the element has changed anything.
+    /// Adds an element. Returns whether that has changed anything.
     pub(super) fn add(&mut self, element: &[u8]) -> Result<bool, Failure> {
         let hash = murmur(element);
         let index = hash as usize % REGISTERS;
@@ -123,7 +123,7 @@ impl Sketch {
         self.set(index, rest.trailing_zeros() as u8 + 1)
     }
 
-    /// Raises a register to a value; tells whether it was lower.
+    /// Raises a register to a value. Returns whether it was lower.
     pub(super) fn set(&mut self, index: usize, value: u8) -> Result<bool, Failure> {
         if self.is_dense() {
             Ok(self.set_dense(index, value))
@@ -141,14 +141,14 @@ impl Sketch {
         let [low, high] = (u16::from(value) << shift).to_le_bytes();
         let [cleared_low, cleared_high] = cleared.to_le_bytes();
         self.0[byte] = self.0[byte] & cleared_low | low;
-        // Behind the last register there is nothing.
+        // After the last register there is nothing.
         if let Some(next) = self.0.get_mut(byte + 1) {
             *next = *next & cleared_high | high;
         }
         true
     }
 
-    /// Splits the run that the register is in.
+    /// Sets a register of the sparse encoding by splitting the run that contains it.
     fn set_sparse(&mut self, index: usize, value: u8) -> Result<bool, Failure> {
         let (mut place, mut before, mut first) = (HEADER_LEN, HEADER_LEN, 0);
         let run = loop {
@@ -181,7 +181,7 @@ impl Sketch {
         Ok(true)
     }
 
-    /// Joins runs of the same value among the next few, as Redis does.
+    /// Joins runs of equal value among the next few, as Redis does.
     fn join(&mut self, mut place: usize) {
         const RUNS: usize = 5;
         for _ in 0..RUNS {
@@ -216,7 +216,7 @@ impl Sketch {
     }
 }
 
-/// The byte that a register of the dense form begins in, and the place of its lowest bit there.
+/// The offset of the byte in which a dense register begins, and the position of its lowest bit there.
 fn dense_place(index: usize) -> (usize, usize) {
     let bit = index * REGISTER_BITS;
     (HEADER_LEN + bit / 8, bit % 8)
@@ -228,7 +228,7 @@ fn dense(bytes: &[u8], index: usize) -> u8 {
     (word >> shift & REGISTER_MASK) as u8
 }
 
-/// The registers of several sketches together: the highest value of each.
+/// The registers of several sketches combined: the highest value of each.
 pub(super) struct Registers(Vec<u8>);
 
 impl Registers {
@@ -237,7 +237,7 @@ impl Registers {
     }
 
     /// # Errors
-    /// If the sparse form does not have all registers, or has more.
+    /// If the sparse encoding has too few registers or too many.
     pub(super) fn merge(&mut self, sketch: &Sketch) -> Result<(), Failure> {
         if sketch.is_dense() {
             for (index, value) in self.0.iter_mut().enumerate() {
@@ -256,12 +256,12 @@ impl Registers {
         if first == REGISTERS { Ok(()) } else { Err(Failure::DamagedSketch) }
     }
 
-    /// Those that are not zero.
+    /// The registers that are not zero.
     pub(super) fn set(&self) -> impl Iterator<Item = (usize, u8)> {
         self.0.iter().copied().enumerate().filter(|&(_, value)| value > 0)
     }
 
-    /// How many different elements there are, about: the estimate of Otmar Ertl, "New cardinality estimation
+    /// The approximate number of distinct elements, by Otmar Ertl's estimator in "New cardinality estimation
     /// algorithms for HyperLogLog sketches", arXiv:1702.01284.
     pub(super) fn count(&self) -> i64 {
         /// 0.5 / ln 2.
@@ -311,7 +311,7 @@ fn tau(mut x: f64) -> f64 {
     }
 }
 
-/// `MurmurHash64A` with Redis' seed.
+/// `MurmurHash64A` with Redis's seed.
 fn murmur(data: &[u8]) -> u64 {
     const SEED: u64 = 0xadc8_3b19;
     const M: u64 = 0xc6a4_a793_5bd1_e995;

@@ -1,6 +1,6 @@
 //! How often each command ran, and how long it took.
 //!
-//! Threads count into parts of their own, which are added up when somebody asks: a counter for all would travel
+//! Each thread counts in its own part, and the parts are added up on request: shared counters would travel
 //! between the cores with every command.
 
 use std::{
@@ -13,26 +13,26 @@ use std::{
 
 use crate::redis::{command::Command, table};
 
-/// The number of parts. Threads beyond it share them.
+/// The number of parts. If there are more threads, they share them.
 const PARTS: usize = 16;
 
-/// A bucket for each power of two, in microseconds: the last one is for all that takes longer than half a minute.
+/// One bucket for each power of two in microseconds. The last one is for everything above half a minute.
 const BUCKETS: usize = 26;
 
-/// What was counted of one command.
+/// The counts of one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::redis) struct Row {
     pub(in crate::redis) calls: u64,
     pub(in crate::redis) took_us: u64,
-    /// Those that ran and were answered with an error.
+    /// Calls that ran and replied with an error.
     pub(in crate::redis) failed: u64,
-    /// Those that were refused before they ran.
+    /// Calls that were refused before they ran.
     pub(in crate::redis) rejected: u64,
     buckets: [u64; BUCKETS],
 }
 
 impl Row {
-    /// How many calls took up to so many microseconds, as far as that changes from one power of two to the next.
+    /// A cumulative histogram: powers of two in µs with how many calls took at most that, without empty buckets.
     pub(super) fn steps(&self) -> Vec<(u64, u64)> {
         let (mut steps, mut calls) = (Vec::new(), 0);
         for (power, count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -64,7 +64,7 @@ impl Default for CommandStatistics {
     }
 }
 
-/// The part that this thread counts into.
+/// The index of this thread's part.
 fn own_part() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -98,7 +98,7 @@ impl CommandStatistics {
         }
     }
 
-    /// What was counted of the command of that number.
+    /// The counts of the command with this number.
     pub(in crate::redis) fn row(&self, number: usize) -> Row {
         let mut row = Row::default();
         let parts = self.parts.iter().filter_map(OnceLock::get);
@@ -114,7 +114,7 @@ impl CommandStatistics {
         row
     }
 
-    /// Begins to count anew.
+    /// Resets all counts.
     pub(super) fn reset(&self) {
         for counters in self.parts.iter().filter_map(OnceLock::get).flatten() {
             let Counters { took_us, failed, rejected, buckets } = counters;

@@ -1,4 +1,4 @@
-//! CONFIG: the settings that Redis has a name for, as they are here.
+//! CONFIG: the settings that Redis has a name for, with their values here.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -37,19 +37,19 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Changes settings until the server stops, or for good with CONFIG REWRITE.";
 };
 
-/// A value that a setting cannot have, and why.
+/// Why a value is invalid for a setting.
 struct Wrong(String);
 
 type Set = fn(&Shared, &str) -> Result<(), Wrong>;
 
-/// How a setting is changed, if that is possible, and what it is called in the section `[redis]` of the
+/// How to change a setting, if that is possible, and its name in the section `[redis]` of the
 /// configuration.
 type Change = Option<(Set, &'static str)>;
 
-/// A setting: its name, its value, and how it is changed.
+/// A setting: its name, its value, and how to change it.
 type Setting = (&'static str, fn(&Shared) -> String, Change);
 
-/// What can be true of a Redis setting here. Clients ask for these to find out what they may do.
+/// The Redis settings that make sense here. Clients query them to find out what they may do.
 const SETTINGS: &[Setting] = &[
     (
         "aclfile",
@@ -144,10 +144,10 @@ const SETTINGS: &[Setting] = &[
     ),
 ];
 
-/// Maximum number of entries that the slow log can be set to.
+/// Maximum value of the setting for the number of entries in the slow log.
 const SLOW_ENTRIES_MAX: i64 = crate::config::SLOW_ENTRIES_MAX as i64;
 
-/// Maximum number of keys that the table of tracked keys can be set to.
+/// Maximum value of the setting for the number of keys in the tracking table.
 const TRACKED_KEYS_MAX: i64 = crate::config::TRACKED_KEYS_MAX as i64;
 
 fn whole(value: &str, min: i64, max: i64) -> Result<i64, Wrong> {
@@ -172,7 +172,7 @@ fn get(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Changes all settings, or none: those that were changed get their values back if one cannot be.
+/// Changes all settings or none: if one fails, those already changed get their old values back.
 fn set(call: &mut Call<'_>) -> Result<(), Failure> {
     if !call.len().is_multiple_of(2) {
         return Err(Failure::Syntax);
@@ -201,7 +201,7 @@ fn set(call: &mut Call<'_>) -> Result<(), Failure> {
     for (place, (name, set, new, _)) in wanted.iter().enumerate() {
         let Err(Wrong(why)) = set(call.shared, new) else { continue };
         for (_, set, _, old) in &wanted[..place] {
-            // It was the value until now, so it can be it again.
+            // It was the value until now, so it can be set again.
             let _ = set(call.shared, old);
         }
         return Err(Failure::other(format!(
@@ -219,14 +219,14 @@ fn reset_statistics(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes what can be changed into the configuration file.
+/// Writes the settings that can be changed into the configuration file.
 fn rewrite(call: &mut Call<'_>) -> Result<(), Failure> {
     let Some(file) = call.shared.config_file() else {
         return Err(Failure::other("The server is running without a config file"));
     };
     let changeable = SETTINGS.iter().filter_map(|(_, value, change)| {
         let value = value(call.shared);
-        // No text that a setting can have is a number.
+        // No value of a text setting can be a number.
         let item = value.parse::<i64>().map_or_else(|_| value.into(), Into::into);
         change.map(|(_, option)| (option, item))
     });

@@ -1,4 +1,4 @@
-//! All that looks at the commands that run, and where each of them is noted.
+//! Everything that observes running commands, and where each is recorded.
 
 use std::{
     sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -17,11 +17,11 @@ use crate::{
     shared::wall_clock_us,
 };
 
-/// What a server notes of its commands, and the settings that say of which.
+/// What a server records of its commands, and the settings that select them.
 pub(crate) struct Instruments {
-    /// -1: of none.
+    /// -1: records none.
     pub(super) slower_than_us: AtomicI64,
-    /// 0: of none.
+    /// 0: records none.
     pub(super) latency_threshold_ms: AtomicU64,
     pub(super) slow_entries_max: AtomicUsize,
     pub(super) slow_log: SlowLog,
@@ -52,7 +52,7 @@ impl Instruments {
         }
     }
 
-    /// Notes a command that has been answered.
+    /// Records a command after its reply.
     pub(in crate::redis) fn note(&self, ran: &Ran<'_>) {
         let took_us = u64::try_from(ran.took.as_micros()).unwrap_or(u64::MAX);
         self.statistics.note(ran.command, took_us, ran.has_failed);

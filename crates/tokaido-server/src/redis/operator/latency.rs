@@ -1,4 +1,4 @@
-//! LATENCY: when commands took long, of each kind, and how long each command takes.
+//! LATENCY: when commands of each kind took long, and how long each command takes.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -40,10 +40,10 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Forgets the times of events, or of all; gives of how many.";
 };
 
-/// Maximum number of times that are kept of an event.
+/// Maximum number of samples kept per event.
 const SAMPLES_MAX: usize = 160;
 
-/// The time that an event took, in ms, and when it was, in seconds since the epoch.
+/// How long an event took, in ms, and when it occurred, in seconds since the epoch.
 #[derive(Clone, Copy)]
 struct Sample {
     at_s: u64,
@@ -53,17 +53,17 @@ struct Sample {
 #[derive(Default)]
 struct Event {
     longest_ms: u64,
-    /// The newest last.
+    /// Newest last.
     samples: VecDeque<Sample>,
 }
 
-/// The last times of each kind of event. There are two: `command`, and `fast-command` for one that
-/// should take constant or logarithmic time.
+/// The latest samples of each kind of event. There are two: `command`, and `fast-command` for a
+/// command that should take constant or logarithmic time.
 #[derive(Default)]
 pub(super) struct LatencyLog(Mutex<BTreeMap<&'static str, Event>>);
 
 impl LatencyLog {
-    /// Notes a time. Of those of one second the longest counts.
+    /// Records a sample. Only the longest of each second is kept.
     pub(super) fn note(&self, command: &Command, at_s: u64, took_ms: u64) {
         let name = if command.flags.has(Flags::FAST) { "fast-command" } else { "command" };
         let mut events = self.lock();
@@ -125,7 +125,7 @@ fn reset(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A bar for each time, of which the longest is the longest.
+/// Draws a bar for each sample, scaled to the longest.
 fn graph(call: &mut Call<'_>) -> Result<(), Failure> {
     const WIDTH: u64 = 60;
     let name = String::from_utf8_lossy(call.arg(2)).into_owned();
@@ -172,7 +172,7 @@ fn doctor(call: &mut Call<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each number counts the calls that took up to so many microseconds.
+/// Each number counts the calls that took at most so many microseconds.
 fn histogram(call: &mut Call<'_>) -> Result<(), Failure> {
     let wanted: Vec<&Command> = match call.len() {
         2 => table::COMMANDS.iter().collect(),

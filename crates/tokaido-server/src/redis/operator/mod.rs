@@ -1,4 +1,4 @@
-//! What an operator watches a server with and sets while it runs: CONFIG, SLOWLOG, LATENCY and MONITOR.
+//! Commands to observe a server and change its settings as it runs: CONFIG, SLOWLOG, LATENCY, MONITOR.
 
 mod command_statistics;
 mod config;

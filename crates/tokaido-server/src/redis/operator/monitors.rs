@@ -1,4 +1,4 @@
-//! MONITOR: shows a client every command that others run.
+//! MONITOR: shows a client every command that other clients run.
 
 use std::{
     collections::BTreeMap,
@@ -30,10 +30,10 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Shows every command that runs from now on, but for those of operators.";
 };
 
-/// Those who see all commands.
+/// The clients that see all commands.
 #[derive(Default)]
 pub(in crate::redis) struct Monitors {
-    /// The number of them, so that it takes no lock to find out that there are none.
+    /// The number of monitors, so that no lock is needed to find out that there are none.
     count: AtomicUsize,
     mailboxes: Mutex<BTreeMap<u64, Mailbox>>,
 }
@@ -43,7 +43,7 @@ impl Monitors {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    /// Shows a command that a client has run; not one of operators.
+    /// Shows a command that a client has run, unless it is an administrative one.
     pub(in crate::redis) fn show(&self, client: &Client, command: &Command, request: Request<'_>) {
         if self.has_any() {
             self.show_as(&client.names().database, &client.peer, command, request);
@@ -73,7 +73,7 @@ impl Monitors {
         }
         line.extend_from_slice(b"\r\n");
         for mailbox in self.lock().values() {
-            // One who has gone gets nothing, and one who lags too far behind is about to go.
+            // A closed client gets nothing; one that lags too far is about to be closed.
             let _ = mailbox.push(&line);
         }
     }
@@ -83,7 +83,7 @@ impl Monitors {
     }
 }
 
-/// As Redis quotes: bytes that are no plain text are escaped.
+/// Quotes like Redis: escapes bytes that are not plain text.
 fn quote(text: &[u8], line: &mut Vec<u8>) {
     for &byte in text {
         match byte {
@@ -99,7 +99,7 @@ fn quote(text: &[u8], line: &mut Vec<u8>) {
     }
 }
 
-/// A session sees all commands until this ends.
+/// Lets a session see all commands until this is dropped.
 pub(in crate::redis) struct Monitoring {
     shared: Arc<crate::Shared>,
     session: u64,
@@ -119,7 +119,7 @@ fn monitor(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> 
         return Err(Failure::other("only a connection to a server can monitor it"));
     };
     if session.monitoring.is_none() {
-        // Nothing is to be shown before the reply to this request.
+        // Nothing may be shown before the reply to this request.
         mailbox.hold();
         let monitors = &call.shared.instruments.monitors;
         if monitors.lock().insert(session.id(), mailbox).is_none() {

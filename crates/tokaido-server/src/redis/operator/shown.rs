@@ -1,10 +1,10 @@
-//! Arguments as an operator may see them: without passwords, and not without end.
+//! Arguments as shown to an operator: without passwords, and limited in length.
 
 use tokaido_wire::resp::Request;
 
 use crate::redis::command::Command;
 
-/// What stands in the place of a secret.
+/// Replaces a secret.
 const REDACTED: &[u8] = b"(redacted)";
 
 /// Whether the argument at `index` is a secret.
@@ -22,7 +22,7 @@ pub(super) fn is_secret(command: &Command, request: Request<'_>, index: usize) -
     }
 }
 
-/// The argument at `index`, unless that is a secret.
+/// The argument at `index`, or a placeholder if it is a secret.
 pub(super) fn argument<'r>(command: &Command, request: Request<'r>, index: usize) -> &'r [u8] {
     match is_secret(command, request, index) {
         true => REDACTED,

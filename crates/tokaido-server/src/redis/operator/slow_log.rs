@@ -1,6 +1,6 @@
-//! SLOWLOG: the last commands that took long.
+//! SLOWLOG: the latest commands that took long.
 //!
-//! What is measured is the time in which a command ran; not that in which it waited for its turn or for the disk.
+//! The time measured is that of running the command, without waiting for its turn or for the disk.
 
 use std::{
     collections::VecDeque,
@@ -42,7 +42,7 @@ const ARGUMENTS_MAX: usize = 32;
 /// Maximum length of an argument that an entry keeps whole, in bytes.
 const ARGUMENT_LEN_MAX: usize = 128;
 
-/// Number of entries that are given unless told otherwise.
+/// Default number of entries to return.
 const GIVEN_DEFAULT: i64 = 10;
 
 struct Entry {
@@ -57,7 +57,7 @@ struct Entry {
 #[derive(Default)]
 struct Entries {
     next_id: u64,
-    /// The newest first.
+    /// Newest first.
     entries: VecDeque<Entry>,
 }
 
@@ -77,7 +77,7 @@ impl SlowLog {
         log.entries.truncate(entries_max);
     }
 
-    /// Keeps no more entries than that.
+    /// Drops the oldest entries beyond `entries_max`.
     pub(super) fn limit(&self, entries_max: usize) {
         self.lock().entries.truncate(entries_max);
     }
@@ -87,7 +87,7 @@ impl SlowLog {
     }
 }
 
-/// What an entry keeps of the arguments; it says how much more there were, in Redis' words.
+/// The arguments that an entry keeps, with a note of how many more there were, in Redis's wording.
 fn kept(ran: &Ran<'_>) -> Vec<Vec<u8>> {
     let len = ran.request.len();
     let count = if len > ARGUMENTS_MAX { ARGUMENTS_MAX - 1 } else { len };

@@ -1,4 +1,4 @@
-//! Who listens to which channel, and how a message gets there.
+//! Which session listens to which channel, and how messages get there.
 
 use std::{
     collections::BTreeMap,
@@ -15,22 +15,22 @@ use crate::{
     redis::{clients::Client, glob},
 };
 
-/// The three kinds of names that a client subscribes to.
+/// The three kinds of names that a client can subscribe to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
     /// Channels.
     Channels,
     /// Patterns of channels.
     Patterns,
-    /// Channels of SSUBSCRIBE, which have names of their own. In a cluster they would belong to one
+    /// Channels of SSUBSCRIBE, with a separate namespace. In a cluster, each would belong to one
     /// server.
     Shards,
 }
 
-/// Something that is published.
+/// A message to publish.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// It goes to those who have called SSUBSCRIBE, and to no others.
+    /// Whether it goes only to subscribers by SSUBSCRIBE.
     pub(crate) is_sharded: bool,
     pub(crate) channel: Vec<u8>,
     pub(crate) payload: Vec<u8>,
@@ -44,15 +44,15 @@ pub(crate) struct Subscriber {
 
 /// All subscriptions of a server.
 ///
-/// Messages are handed out one after another, so all subscribers get them in the same order.
+/// Messages are delivered one after another, so all subscribers get them in the same order.
 #[derive(Default)]
 pub(crate) struct Channels {
-    /// The number of subscriptions, so that to publish what nobody listens to takes no lock.
+    /// The number of subscriptions, so that publishing takes no lock if there are none.
     count: AtomicUsize,
     listeners: Mutex<[Listeners; 3]>,
 }
 
-/// The subscribers of each name, by the number of their session.
+/// The subscribers of each name, by session number.
 type Listeners = BTreeMap<Arc<[u8]>, BTreeMap<u64, Arc<Subscriber>>>;
 
 impl Channels {
@@ -61,8 +61,8 @@ impl Channels {
         messages.iter().for_each(|message| self.publish(message));
     }
 
-    /// Sends a message to all who listen to its channel. One who takes less than is sent to him is
-    /// disconnected for it.
+    /// Sends a message to all subscribers of its channel. A subscriber that does not keep up is
+    /// disconnected.
     pub(crate) fn publish(&self, message: &Message) {
         if !self.has_any() {
             return;
@@ -83,7 +83,7 @@ impl Channels {
         }
     }
 
-    /// Closes the connections of those whom `is_meant` picks by their name and one of the names that they
+    /// Closes the connections that `is_meant` selects by the user's name and one of the names that they
     /// listen to.
     pub(crate) fn disconnect(&self, is_meant: impl Fn(&str, Names, &[u8]) -> bool) {
         let listeners = self.lock();
@@ -99,7 +99,7 @@ impl Channels {
         }
     }
 
-    /// How many times a message would be sent.
+    /// How many times a message would be delivered.
     pub(crate) fn receivers(&self, message: &Message) -> usize {
         if !self.has_any() {
             return 0;
@@ -114,12 +114,12 @@ impl Channels {
         of_channel(channels) + matching.map(|(_, subscribers)| subscribers.len()).sum::<usize>()
     }
 
-    /// Whether anybody listens to anything.
+    /// Whether there are any subscriptions.
     pub(crate) fn has_any(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
     }
 
-    /// The names that have subscribers, with the numbers of those, in order.
+    /// The names that have subscribers, with how many, in order.
     pub(crate) fn all(&self, names: Names) -> Vec<(Arc<[u8]>, usize)> {
         let listeners = &self.lock()[names as usize];
         listeners.iter().map(|(name, subscribers)| (name.clone(), subscribers.len())).collect()
@@ -160,7 +160,7 @@ impl Channels {
     }
 }
 
-/// Pushes a message, of which all parts are strings, to each of them in its version of the protocol.
+/// Pushes a message, made of strings, to each subscriber in its version of the protocol.
 fn push(subscribers: &BTreeMap<u64, Arc<Subscriber>>, parts: &[&[u8]]) {
     let (mut old, mut new) = (Vec::new(), Vec::new());
     for subscriber in subscribers.values() {
@@ -173,7 +173,7 @@ fn push(subscribers: &BTreeMap<u64, Arc<Subscriber>>, parts: &[&[u8]]) {
             writer.push(parts.len());
             parts.iter().for_each(|part| writer.bulk(part));
         }
-        // One who has gone gets nothing, and one who lags too far behind is about to go.
+        // A closed client gets nothing, and one that lags too far behind is about to be closed.
         let _ = subscriber.mailbox.push(bytes);
     }
 }

@@ -1,4 +1,4 @@
-//! SUBSCRIBE, PUBLISH, PUBSUB and their like.
+//! SUBSCRIBE, PUBLISH, PUBSUB and related commands.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn ssubscribe(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failur
     add_all(call, session, Names::Shards, "ssubscribe")
 }
 
-/// Each name has a reply of its own.
+/// Subscribes to the names. Each gets its own reply.
 fn add_all(
     call: &mut Call<'_>,
     session: &mut Session,
@@ -126,7 +126,7 @@ fn confirm(call: &mut Call<'_>, verb: &str, name: Option<&[u8]>, count: usize) {
     call.reply.integer(count as i64);
 }
 
-/// What PING answers in version 2 of the protocol while there are subscriptions, in the form of a
+/// The reply to PING in version 2 of the protocol while there are subscriptions, in the form of a
 /// message.
 pub(in crate::redis) fn pong(call: &mut Call<'_>) -> Result<Step, Failure> {
     if call.len() > 2 {
@@ -146,7 +146,7 @@ fn spublish(call: &mut Call<'_>) -> Result<(), Failure> {
     send(call, true)
 }
 
-/// The message goes out once the transaction that it may be a part of is committed.
+/// Queues the message until the transaction that it may be a part of is committed.
 fn send(call: &mut Call<'_>, is_sharded: bool) -> Result<(), Failure> {
     let (channel, payload) = (call.arg(1).to_vec(), call.arg(2).to_vec());
     let message = Message { is_sharded, channel, payload };

@@ -1,4 +1,4 @@
-//! Publish and subscribe: messages to whoever listens to a channel. Nothing of it is stored.
+//! Publish and subscribe: messages to the subscribers of a channel. Nothing of it is stored.
 
 mod channels;
 mod commands;

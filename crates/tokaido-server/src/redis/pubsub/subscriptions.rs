@@ -11,34 +11,34 @@ use crate::{
     redis::{clients::Client, failure::Failure},
 };
 
-/// The subscriptions of a session. They end with it.
+/// The subscriptions of a session, which end when this is dropped.
 pub(crate) struct Subscriptions {
     channels: Arc<Channels>,
     client: Arc<Client>,
-    /// `None`: nothing can be pushed to this session, for it is no connection's.
+    /// `None`: the session belongs to no connection, so nothing can be pushed to it.
     subscriber: Option<Arc<Subscriber>>,
     names: [BTreeSet<Arc<[u8]>>; 3],
-    /// What the names take together.
+    /// The total length of the names.
     bytes: usize,
 }
 
 impl Subscriptions {
-    /// None yet.
+    /// Creates an empty instance.
     pub(crate) fn new(channels: Arc<Channels>, client: Arc<Client>) -> Self {
         Self { channels, client, subscriber: None, names: Default::default(), bytes: 0 }
     }
 
-    /// Messages go to this mailbox.
+    /// Sends messages to this mailbox.
     pub(crate) fn go_to(&mut self, mailbox: Mailbox) {
         self.subscriber = Some(Arc::new(Subscriber { client: Arc::clone(&self.client), mailbox }));
     }
 
-    /// Whether there are any.
+    /// Whether there are any subscriptions.
     pub(crate) fn has_any(&self) -> bool {
         self.names.iter().any(|names| !names.is_empty())
     }
 
-    /// The number that replies tell: channels and patterns together, or shard channels.
+    /// The count in replies: channels and patterns together, or shard channels.
     pub(super) fn count(&self, names: Names) -> usize {
         let [channels, patterns, shards] = self.names.each_ref().map(BTreeSet::len);
         if names == Names::Shards { shards } else { channels + patterns }
@@ -49,7 +49,7 @@ impl Subscriptions {
         self.names[names as usize].iter().cloned().collect()
     }
 
-    /// Refuses more names than a session may subscribe to.
+    /// Fails if a session may not subscribe to that many names.
     pub(super) fn check<'a>(
         &self,
         more: impl Iterator<Item = &'a [u8]>,
@@ -71,14 +71,14 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Subscribes to a name, if that is new.
+    /// Subscribes to a name, unless it is already subscribed to.
     pub(super) fn add(&mut self, names: Names, name: &[u8]) {
         let Some(subscriber) = &self.subscriber else { return };
         if self.names[names as usize].contains(name) {
             return;
         }
         let name: Arc<[u8]> = name.into();
-        // No message is to stand before the reply to this request.
+        // No message may precede the reply to this request.
         subscriber.mailbox.hold();
         self.channels.add(names, Arc::clone(&name), subscriber);
         self.bytes += name.len();
@@ -86,7 +86,7 @@ impl Subscriptions {
         self.show(names);
     }
 
-    /// Ends a subscription, if there is one.
+    /// Ends a subscription if it exists.
     pub(super) fn remove(&mut self, names: Names, name: &[u8]) {
         if self.names[names as usize].remove(name) {
             self.bytes -= name.len();
@@ -95,7 +95,7 @@ impl Subscriptions {
         }
     }
 
-    /// Ends all of them.
+    /// Ends all subscriptions.
     pub(crate) fn clear(&mut self) {
         for names in [Names::Channels, Names::Patterns, Names::Shards] {
             for name in self.all(names) {
@@ -104,7 +104,7 @@ impl Subscriptions {
         }
     }
 
-    /// Lets CLIENT LIST tell of them.
+    /// Shows the count in CLIENT LIST.
     fn show(&self, names: Names) {
         let count = self.names[names as usize].len();
         self.client.subscriptions[names as usize].store(count, Ordering::Relaxed);

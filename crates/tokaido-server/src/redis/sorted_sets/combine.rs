@@ -1,4 +1,4 @@
-//! Several sorted sets, or sets, as one: ZUNION, ZINTER, ZDIFF, what stores them and what counts them.
+//! Combining several sorted sets or sets: ZUNION, ZINTER, ZDIFF, and the commands that store or count these.
 
 use std::{collections::HashMap, ops::ControlFlow};
 
@@ -44,7 +44,7 @@ enum Operation {
     Difference,
 }
 
-/// What becomes of the result.
+/// What to do with the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Give,
@@ -52,7 +52,7 @@ enum Purpose {
     Store,
 }
 
-/// How two scores of one member become one.
+/// How to merge two scores of one member.
 #[derive(Clone, Copy)]
 enum Aggregate {
     Sum,
@@ -61,7 +61,7 @@ enum Aggregate {
 }
 
 impl Aggregate {
-    /// Opposite infinities add up to zero.
+    /// Merges two scores. Opposite infinities add up to zero.
     fn join(self, a: f64, b: f64) -> f64 {
         match self {
             Self::Sum => number_or_zero(a + b),
@@ -75,7 +75,7 @@ fn number_or_zero(number: f64) -> f64 {
     if number.is_nan() { 0.0 } else { number }
 }
 
-/// One of the sets that are combined, with what its scores are multiplied with.
+/// One of the sets to combine, and the factor for its scores.
 #[derive(Clone, Copy)]
 struct Source<'c> {
     elements: Elements<'c>,
@@ -86,7 +86,7 @@ struct Source<'c> {
 #[derive(Clone, Copy)]
 enum Elements<'c> {
     Sorted(SortedSet<'c>),
-    /// Each member has the score 1.
+    /// Each member has score 1.
     Plain(Set<'c>),
 }
 
@@ -126,7 +126,7 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// As [`SortedSet::page`].
+    /// Like [`SortedSet::page`].
     fn page(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -140,7 +140,7 @@ impl<'c> Source<'c> {
         }
     }
 
-    /// The scores of members, in that order.
+    /// The scores of members, in the same order.
     fn scores(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -157,18 +157,18 @@ impl<'c> Source<'c> {
     }
 }
 
-/// A command, read from its arguments.
+/// A command, parsed from its arguments.
 struct Query<'c> {
     operation: Operation,
     sources: Vec<Source<'c>>,
     aggregate: Aggregate,
     with_scores: bool,
-    /// So many members are counted.
+    /// Maximum number of members to count.
     limit: usize,
 }
 
 impl<'c> Query<'c> {
-    /// Reads it, and sees that all keys hold what can be combined.
+    /// Parses a command, and checks that all keys hold values that can be combined.
     fn read(
         call: &Call<'c>,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -196,7 +196,7 @@ impl<'c> Query<'c> {
         Ok(query)
     }
 
-    /// Reads one option; gives how many arguments it has taken.
+    /// Parses one option. Returns the number of arguments read.
     fn read_option(
         &mut self,
         call: &Call<'_>,
@@ -269,21 +269,21 @@ impl<'c> Query<'c> {
                     return ControlFlow::Continue(());
                 }
                 united.insert(member.to_vec(), score);
-                // It stands in the list that is made of this for a while, too.
+                // For a while, the member is also in the list made from this.
                 room.take(2 * member.len())
             })?;
         }
         Ok(united.into_iter().collect())
     }
 
-    /// The members of one source that all of the others have, or none of them: some of its members at a time
-    /// are looked up in the others. For an intersection it is the smallest.
+    /// The members of one source that all of the others contain, or none of them. Looks its members up in
+    /// the others in batches. For an intersection, this is the smallest source.
     fn filter(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
         room: &mut Room,
     ) -> Result<Vec<(Vec<u8>, f64)>, Failure> {
-        /// So many members are looked up at a time.
+        /// The number of members to look up at a time.
         const BATCH_MEMBERS: usize = 256;
         let is_difference = self.operation == Operation::Difference;
         let mut sources = self.sources.clone();

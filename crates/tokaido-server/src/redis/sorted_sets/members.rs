@@ -1,4 +1,4 @@
-//! Members and their scores: ZADD, ZINCRBY, ZREM, ZSCORE, ZRANK and what is near them.
+//! Members and their scores: ZADD, ZINCRBY, ZREM, ZSCORE, ZRANK and related commands.
 
 use std::ops::ControlFlow;
 
@@ -50,7 +50,7 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Gives the score of a member.";
 };
 
-/// The sorted set that the argument at `index` names.
+/// The sorted set named by the argument at `index`.
 pub(in crate::redis) fn sorted_set<'c>(call: &Call<'c>, index: usize) -> SortedSet<'c> {
     SortedSet::new(call.database, call.arg(index))
 }
@@ -63,30 +63,30 @@ pub(super) fn write_score(call: &mut Call<'_>, score: Option<f64>) {
     }
 }
 
-/// What ZADD does to which members.
+/// Which members ZADD changes, and how.
 #[derive(Default)]
 pub(in crate::redis) struct Rules {
     pub(in crate::redis) only_new: bool,
     pub(in crate::redis) only_old: bool,
     only_greater: bool,
     only_less: bool,
-    /// Whether members that get another score are counted, too.
+    /// Whether members whose score changes are counted as well.
     pub(in crate::redis) counts_changes: bool,
     adds: bool,
 }
 
-/// What came of it.
+/// The result of applying the rules.
 #[derive(Default)]
 struct Outcome {
     added: i64,
     changed: i64,
-    /// The score of the last member, if it has got it by this.
+    /// The score of the last member, if it was set by this command.
     score: Option<f64>,
     is_nan: bool,
 }
 
 impl Rules {
-    /// Reads the options; gives the place behind them.
+    /// Reads the options. Returns the index after them.
     fn read(call: &Call<'_>) -> (Self, usize) {
         let (mut rules, mut at) = (Self::default(), 2);
         loop {
@@ -125,7 +125,7 @@ impl Rules {
         Ok(())
     }
 
-    /// The score that a member gets, if it gets one.
+    /// The new score of a member, if it is to be set.
     fn decide(&self, old: Option<f64>, offered: f64, outcome: &mut Outcome) -> Option<f64> {
         outcome.score = None;
         let Some(old) = old else {
@@ -158,13 +158,13 @@ fn zadd(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failur
     add(call, tx, &rules, first)
 }
 
-/// Redis takes the options of ZADD here, too.
+/// As in Redis, the options of ZADD are accepted here as well.
 fn zincrby(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
     let (rules, first) = Rules::read(call);
     add(call, tx, &Rules { adds: true, ..rules }, first)
 }
 
-/// Gives scores to members, which follow one another from `first` on.
+/// Sets the scores of members, which are given as arguments from `first` on.
 fn add(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -184,7 +184,7 @@ fn add(
     give_scores(call, tx, rules, members)
 }
 
-/// Gives scores to members of the sorted set under the first argument, and answers as ZADD does.
+/// Sets scores of members of the sorted set under the first argument, and replies as ZADD does.
 pub(in crate::redis) fn give_scores(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -296,7 +296,7 @@ fn zrandmember(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), 
     Ok(())
 }
 
-/// Writes a member, in a pair with its score if that is wanted.
+/// Writes a member, or a pair of a member and its score.
 pub(super) fn write_member(reply: &mut dyn Reply, member: &[u8], score: Option<f64>) {
     if score.is_some() {
         reply.pair();
@@ -307,7 +307,7 @@ pub(super) fn write_member(reply: &mut dyn Reply, member: &[u8], score: Option<f
     }
 }
 
-/// Writes the members that `visit` shows, with their scores if they are wanted.
+/// Writes the members that `visit` reports, with their scores if requested.
 pub(super) fn write_members<R>(
     call: &mut Call<'_>,
     with_scores: bool,

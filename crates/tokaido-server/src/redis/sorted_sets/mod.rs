@@ -1,4 +1,4 @@
-//! Sorted sets: members, each once, in the order of their scores.
+//! Sorted sets: members, each once, ordered by their scores.
 
 mod combine;
 mod members;

@@ -1,4 +1,4 @@
-//! Members taken from an end: ZPOPMIN, ZPOPMAX, ZMPOP.
+//! Removing members from an end: ZPOPMIN, ZPOPMAX, ZMPOP.
 
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ fn pop(
         write_members(call, true, |show| set.pop(tx, direction, count, show))?;
         return Ok(());
     }
-    // One member without a count is no pair within an array, but the array itself.
+    // Without a count, a single member is not a pair within an array, but the array itself.
     let mut popped = Written::begin(call.reply);
     set.pop(tx, direction, 1, |member, score| {
         popped.bulk(member)?;
@@ -67,8 +67,8 @@ fn zmpop(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failu
     Ok(())
 }
 
-/// The keys behind their number, which is the argument at `index`, with the end and the number of
-/// members that follow them.
+/// The keys after their number, which is the argument at `index`, and the end and the number of
+/// members that follow the keys.
 pub(in crate::redis) fn keys_to_pop(
     call: &Call<'_>,
     index: usize,
@@ -85,8 +85,8 @@ pub(in crate::redis) fn keys_to_pop(
     Ok((keys, direction, count))
 }
 
-/// Takes members from the sorted set that the argument at `index` names, and replies with its key and
-/// them. Tells whether there were any.
+/// Takes members from the sorted set named by the argument at `index`, and replies with the key and
+/// the members. Returns whether there were any.
 pub(in crate::redis) fn pop_from(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,

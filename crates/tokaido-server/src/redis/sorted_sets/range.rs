@@ -1,4 +1,4 @@
-//! Ranges of a sorted set as commands write them: by rank, by score, by member.
+//! Ranges of a sorted set in arguments: by rank, by score, by member.
 
 use std::ops::{Bound, ControlFlow, Range};
 
@@ -11,7 +11,7 @@ use crate::redis::{
     number::{parse_double, range_in},
 };
 
-/// What the two ends of a range are.
+/// The type of the two ends of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Rank,
@@ -19,7 +19,7 @@ pub(super) enum By {
     Member,
 }
 
-/// The two ends of a range, the smaller one first.
+/// The two ends of a range, the lower one first.
 pub(super) enum Ends<'c> {
     Ranks(i64, i64),
     Scores(Bound<f64>, Bound<f64>),
@@ -29,7 +29,7 @@ pub(super) enum Ends<'c> {
 }
 
 impl<'c> Ends<'c> {
-    /// Reads them from two arguments.
+    /// Parses the ends from two arguments.
     pub(super) fn read(call: &Call<'c>, by: By, low: usize, high: usize) -> Result<Self, Failure> {
         match by {
             By::Rank => Ok(Self::Ranks(call.integer(low)?, call.integer(high)?)),
@@ -53,7 +53,7 @@ impl<'c> Ends<'c> {
         }
     }
 
-    /// The members between them; `None`: there are none.
+    /// The members between the ends, or `None` if there are none.
     pub(super) fn span(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -63,7 +63,7 @@ impl<'c> Ends<'c> {
             Self::Ranks(..) => Some(Span::all()),
             Self::Nothing => None,
             Self::Scores(low, high) => Some(Span::of_scores(low, high)),
-            // All members are supposed to have the same score.
+            // Assumes that all members have the same score.
             Self::Members(low, high) => {
                 let mut score = None;
                 set.visit_ranks(tx, 0..1, Direction::Forward, |_, first| {
@@ -75,7 +75,7 @@ impl<'c> Ends<'c> {
         })
     }
 
-    /// The ranks between them, as counted from the end that the direction begins at.
+    /// The ranks between the ends, counted from the end where the direction starts.
     pub(super) fn ranks(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -97,7 +97,7 @@ impl<'c> Ends<'c> {
     }
 }
 
-/// A score as an end of a range: `5`, or `(5` if it is left out.
+/// A score as the end of a range: `5`, or `(5` to exclude it.
 fn score_bound(text: &[u8]) -> Option<Bound<f64>> {
     match text.strip_prefix(b"(") {
         Some(score) => parse_double(score).map(Bound::Excluded),
@@ -105,7 +105,7 @@ fn score_bound(text: &[u8]) -> Option<Bound<f64>> {
     }
 }
 
-/// A member as an end of a range.
+/// A member as the end of a range.
 #[derive(Clone, Copy)]
 enum MemberEnd<'c> {
     Lowest,

@@ -1,4 +1,4 @@
-//! Ranges: ZRANGE with its older forms and ZRANGESTORE, what they count and what they remove.
+//! Ranges: ZRANGE with its older forms, ZRANGESTORE, and commands to count or remove ranges.
 
 use std::ops::{ControlFlow, Range};
 
@@ -54,7 +54,7 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Gives the members between two scores, the highest one first.";
 };
 
-/// What a command says of the range that it wants, as far as its name does.
+/// What a command's name says about the range.
 #[derive(Clone, Copy, Default)]
 struct Form {
     by: Option<By>,
@@ -66,17 +66,17 @@ struct Form {
 struct Query<'c> {
     ends: Ends<'c>,
     direction: Direction,
-    /// Of the members of the range, so many are passed over.
+    /// How many members of the range to skip.
     offset: i64,
-    /// And so many are wanted, all if it is negative.
+    /// How many members to return after that; negative: all.
     limit: i64,
     with_scores: bool,
-    /// Whether nobody else waits for the thread.
+    /// Whether nothing else waits for the thread.
     may_take_long: bool,
 }
 
 impl<'c> Query<'c> {
-    /// Reads it from the arguments, whose ends are at `first` and after it.
+    /// Parses a query from the arguments, with the ends at `first` and after it.
     fn read(call: &Call<'c>, form: Form, first: usize) -> Result<Self, Failure> {
         let Form { mut by, mut direction, stores } = form;
         let (mut offset, mut limit, mut with_scores) = (0, -1, false);
@@ -117,7 +117,7 @@ impl<'c> Query<'c> {
         Ok(Self { ends, direction, offset, limit, with_scores, may_take_long })
     }
 
-    /// Shows `visit` the members of the range, until it breaks off.
+    /// Calls `visit` with each member of the range until it returns `Break`.
     fn visit(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
@@ -130,7 +130,7 @@ impl<'c> Query<'c> {
         let limit = u64::try_from(self.limit).unwrap_or(u64::MAX);
         let by_ranks = matches!(self.ends, Ends::Ranks(..));
         if !by_ranks && self.offset == 0 && check_visit(self.may_take_long, limit).is_ok() {
-            // Nobody needs to know the ranks.
+            // The ranks are not needed.
             let Some(span) = self.ends.span(tx, set)? else { return Ok(()) };
             let mut left = limit;
             set.visit(tx, &span, self.direction, |member, score| {
@@ -147,7 +147,7 @@ impl<'c> Query<'c> {
         Ok(())
     }
 
-    /// The ranks without those that are passed over, and those beyond the limit.
+    /// The ranks without those skipped and those beyond the limit.
     fn cut(&self, ranks: Range<u64>, limit: u64) -> Range<u64> {
         let offset = self.offset.unsigned_abs().min(ranks.end - ranks.start);
         match self.direction {

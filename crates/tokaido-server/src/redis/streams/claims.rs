@@ -1,4 +1,4 @@
-//! Pending entries that another consumer takes over: XCLAIM, XAUTOCLAIM.
+//! Pending entries taken over by another consumer: XCLAIM, XAUTOCLAIM.
 
 use tokaido_collections::{OpenGroup, Pending, State, Stream, StreamId};
 use tokaido_store::{ReadTransaction, WriteTransaction};
@@ -25,7 +25,7 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Gives a consumer these entries, if they are pending for long enough.";
 };
 
-/// A stream with the group that a command names.
+/// A stream, and the group that a command names.
 struct Found<'c> {
     stream: Stream<'c>,
     state: State,
@@ -43,7 +43,7 @@ impl<'c> Found<'c> {
         Err(no_group(call, 1, 2, ""))
     }
 
-    /// Writes what is given of an entry, which is there.
+    /// Writes what the reply contains of an entry, which must exist.
     fn write(
         &self,
         reply: &mut dyn Reply,
@@ -61,7 +61,7 @@ impl<'c> Found<'c> {
     }
 }
 
-/// The consumer that takes entries over. It is made for the first of them, and not before.
+/// The consumer that takes over entries. It is created only for the first of them.
 struct Taker<'c> {
     name: &'c [u8],
     number: Option<u64>,
@@ -86,7 +86,7 @@ impl<'c> Taker<'c> {
         Ok(number)
     }
 
-    /// Notes that it was made, if it was.
+    /// Records the event if the consumer was created.
     fn tell(&self, call: &Call<'_>, tx: &dyn WriteTransaction) {
         if self.is_new {
             tell(call, tx, 1, &["xgroup-createconsumer"]);
@@ -151,13 +151,13 @@ fn option(call: &Call<'_>, index: usize, name: &str) -> Result<i64, Failure> {
         .ok_or_else(|| Failure::other(format!("Invalid {name} option argument for XCLAIM")))
 }
 
-/// The time, or now if it is none or is still to come: the clocks of clients may differ.
+/// The time, or now if it is missing or in the future: the clocks of clients may differ.
 fn past(time_ms: Option<i64>, now_ms: u64) -> u64 {
     let time_ms = time_ms.and_then(|time_ms| u64::try_from(time_ms).ok());
     time_ms.filter(|time_ms| *time_ms <= now_ms).unwrap_or(now_ms)
 }
 
-/// The fifth argument: how long ago an entry must have been delivered.
+/// The fifth argument: the minimum time since an entry was delivered.
 fn min_idle_at(call: &Call<'_>, command: &str) -> Result<u64, Failure> {
     let number = parse_integer(call.arg(4))
         .ok_or_else(|| Failure::other(format!("Invalid min-idle-time argument for {command}")))?;
@@ -215,11 +215,11 @@ struct AutoClaim {
 }
 
 impl AutoClaim {
-    /// Entries that are looked at for each one that is to be claimed.
+    /// How many entries to look at for each one to claim.
     const ATTEMPTS: u64 = 10;
 
     fn read(call: &Call<'_>) -> Result<Self, Failure> {
-        /// Maximum of `COUNT`: of so many ids, 16 bytes each, Redis has a list.
+        /// Maximum of `COUNT`: Redis has a list of this many ids of 16 bytes each.
         const COUNT_MAX: u64 = i64::MAX as u64 / 16;
         let mut claim = Self {
             min_idle_ms: min_idle_at(call, "XAUTOCLAIM")?,
@@ -249,7 +249,7 @@ impl AutoClaim {
 }
 
 fn xautoclaim(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {
-    /// So many are looked up at a time.
+    /// The number of entries to look up at a time.
     const BATCH_PENDING: u64 = 256;
     let claim = AutoClaim::read(call)?;
     let mut found = Found::find(call, tx)?;

@@ -64,7 +64,7 @@ fn xadd(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failur
     Ok(())
 }
 
-/// The id that a new entry gets.
+/// The id of a new entry.
 fn id_after(last: StreamId, id: NewId, now_ms: u64) -> Result<StreamId, Failure> {
     if last == StreamId::MAX {
         let message = "The stream has exhausted the last possible ID, unable to add more items";
@@ -73,7 +73,7 @@ fn id_after(last: StreamId, id: NewId, now_ms: u64) -> Result<StreamId, Failure>
     let id = match id {
         NewId::Auto => StreamId::after(last, now_ms),
         NewId::Next { ms } if ms == last.ms => {
-            // These are Redis' words for it.
+            // Redis's wording for it.
             let full = || Failure::other("Elements are too large to be stored");
             Some(last.next().filter(|next| next.ms == ms).ok_or_else(full)?)
         }

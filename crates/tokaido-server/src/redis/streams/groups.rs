@@ -1,4 +1,4 @@
-//! Groups of consumers: XGROUP, XACK.
+//! Consumer groups: XGROUP, XACK.
 
 use tokaido_collections::{OpenGroup, State, Stream, StreamId};
 use tokaido_store::{ReadTransaction, WriteTransaction};
@@ -41,7 +41,7 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Lets a group go on behind another id.";
 };
 
-/// The options behind the id of CREATE and SETID.
+/// The options after the id of CREATE and SETID.
 struct Options {
     makes_stream: bool,
     entries_read: Option<u64>,
@@ -70,7 +70,7 @@ fn options(call: &Call<'_>, is_create: bool) -> Result<Options, Failure> {
     Ok(options)
 }
 
-/// The stream of the third argument, which must be there.
+/// The stream of the third argument, which must exist.
 fn existing<'c>(
     call: &Call<'c>,
     tx: &mut (impl ReadTransaction + ?Sized),
@@ -85,7 +85,7 @@ fn existing<'c>(
     Ok((stream, state))
 }
 
-/// The group of the fourth argument, which must be there.
+/// The group of the fourth argument, which must exist.
 fn existing_group<'c>(
     call: &Call<'c>,
     tx: &mut (impl ReadTransaction + ?Sized),
@@ -95,7 +95,7 @@ fn existing_group<'c>(
     Ok((group.ok_or_else(|| no_group_of(call, 2, 3))?, state))
 }
 
-/// The id of the fifth argument; `$` is the last one.
+/// The id in the fifth argument; `$` is the last one.
 fn id_or_last(call: &Call<'_>, state: Option<&State>) -> Result<StreamId, Failure> {
     match call.arg(4) {
         b"$" => Ok(state.map_or(StreamId::MIN, |state| state.last_id)),

@@ -1,4 +1,4 @@
-//! The ids of entries as commands write them.
+//! The ids of entries in arguments.
 
 use std::ops::RangeInclusive;
 
@@ -6,18 +6,18 @@ use tokaido_collections::StreamId;
 
 use crate::redis::{call::Call, failure::Failure};
 
-/// The id that XADD is given.
+/// The id given to XADD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewId {
-    /// `*`: by the clock.
+    /// `*`: from the clock.
     Auto,
-    /// `ms-*`: the next one of a time.
+    /// `ms-*`: the next id with this time.
     Next { ms: u64 },
-    /// As it stands there.
+    /// An explicit id.
     Given(StreamId),
 }
 
-/// An id whose number is `missing_seq` if it has only a time.
+/// Parses an id. If it is only a time, its sequence number is `missing_seq`.
 pub(super) fn parse(text: &[u8], missing_seq: u64) -> Result<StreamId, Failure> {
     let id = split(text).and_then(|(ms, seq)| {
         let seq = seq.map_or(Some(missing_seq), part)?;
@@ -26,7 +26,7 @@ pub(super) fn parse(text: &[u8], missing_seq: u64) -> Result<StreamId, Failure> 
     id.ok_or(Failure::StreamId)
 }
 
-/// As [`parse`], or `-` for the smallest id and `+` for the largest.
+/// Like [`parse`], but also accepts `-` for the smallest id and `+` for the largest.
 pub(super) fn parse_end(text: &[u8], missing_seq: u64) -> Result<StreamId, Failure> {
     match text {
         b"-" => Ok(StreamId::MIN),
@@ -44,7 +44,7 @@ pub(super) fn parse_new(text: &[u8]) -> Result<NewId, Failure> {
     }
 }
 
-/// The ids from one argument to another; each may stand behind `(`, which excludes it.
+/// The ids from one argument to another. A `(` before an id excludes it.
 pub(super) fn range(
     call: &Call<'_>,
     low: usize,
@@ -61,7 +61,7 @@ pub(super) fn range(
     Ok(low..=high)
 }
 
-/// The id that a range begins with.
+/// The first id of a range.
 pub(super) fn range_start(call: &Call<'_>, index: usize) -> Result<StreamId, Failure> {
     match call.arg(index) {
         [b'(', rest @ ..] if !rest.is_empty() => {
@@ -72,12 +72,12 @@ pub(super) fn range_start(call: &Call<'_>, index: usize) -> Result<StreamId, Fai
     }
 }
 
-/// The ids that the arguments from `first` on are.
+/// The ids in the arguments from `first` on.
 pub(super) fn all_from(call: &Call<'_>, first: usize) -> Result<Vec<StreamId>, Failure> {
     call.request.arguments_from(first).map(|text| parse(text, 0)).collect()
 }
 
-/// The two numbers of an id, of which the second may be missing.
+/// The two numbers of an id. The second may be missing.
 fn split(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     /// Maximum length of an id in Redis, in bytes.
     const LEN_MAX: usize = 127;
@@ -90,7 +90,7 @@ fn split(text: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     })
 }
 
-/// A number as C reads it: with spaces or a plus before it, and as many zeros as one likes.
+/// Parses a number as C does: with optional leading spaces, a plus, and any number of 0s.
 fn part(text: &[u8]) -> Option<u64> {
     let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
     let start = text.iter().position(|byte| !is_space(byte))?;

@@ -1,4 +1,4 @@
-//! What a stream says of itself: XINFO.
+//! What is reported about a stream: XINFO.
 
 use std::ops::ControlFlow;
 
@@ -55,7 +55,7 @@ fn field_id(reply: &mut dyn Reply, name: &str, id: StreamId) {
     write_id(reply, id);
 }
 
-/// A number, or null if it is not known.
+/// Writes a number, or null if it is not known.
 fn field_perhaps(reply: &mut dyn Reply, name: &str, value: Option<i64>) {
     reply.bulk(name.as_bytes());
     match value {
@@ -65,7 +65,7 @@ fn field_perhaps(reply: &mut dyn Reply, name: &str, value: Option<i64>) {
 }
 
 fn of_stream(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {
-    /// How many entries are shown of each list, unless the command says another number.
+    /// How many entries of each list to show if the command does not specify it.
     const FULL_COUNT: u64 = 10;
     let count = match call.len() {
         3 => None,
@@ -79,7 +79,7 @@ fn of_stream(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fa
     let (stream, state) = existing(call, tx)?;
     call.reply.map(if count.is_some() { 9 } else { 10 });
     field_integer(call.reply, "length", state.len);
-    // As if each entry had a leaf of its own.
+    // As if each entry had its own leaf.
     field_integer(call.reply, "radix-tree-keys", state.len);
     field_integer(call.reply, "radix-tree-nodes", state.len + 1);
     field_id(call.reply, "last-generated-id", state.last_id);
@@ -93,7 +93,7 @@ fn of_stream(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fa
     }
 }
 
-/// The number of groups, the first entry and the last one.
+/// Writes the number of groups, the first entry and the last entry.
 fn ends(
     call: &mut Call<'_>,
     tx: &mut dyn ReadTransaction,
@@ -198,7 +198,7 @@ fn full_group(
     Ok(())
 }
 
-/// Writes what is pending of a group, or of one of its consumers, whose name is then left out.
+/// Writes the pending entries of a group, or those of one consumer without its name.
 fn write_pending(
     reply: &mut dyn Reply,
     tx: &mut dyn ReadTransaction,
@@ -206,7 +206,7 @@ fn write_pending(
     consumer: Option<u64>,
     count: u64,
 ) -> Result<(), Failure> {
-    /// So many are looked up at a time.
+    /// The number of entries to look up at a time.
     const BATCH_PENDING: u64 = 256;
     let (mut left, mut next) = (count, Some(StreamId::MIN));
     let mut written = Written::begin(reply);

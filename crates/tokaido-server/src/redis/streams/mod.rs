@@ -1,4 +1,4 @@
-//! Streams: entries in the order of their ids, and groups of consumers that share them out.
+//! Streams: entries ordered by their ids, and groups of consumers that share them.
 
 mod claims;
 mod entries;

@@ -5,23 +5,23 @@ use tokaido_collections::Trim;
 use super::ids::{self, NewId};
 use crate::redis::{call::Call, failure::Failure, number::parse_integer};
 
-/// Maximum number of entries that trimming with `~` deletes at once, unless the command says another.
+/// Default maximum number of entries that trimming with `~` deletes at once.
 const TRIMMED_MAX: u64 = 10_000;
 
-/// What XADD or XTRIM is asked for beside its entry.
+/// The options of XADD or XTRIM.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     pub(super) only_if_there: bool,
-    /// Which entries go; with `MINID 0` none do.
+    /// Which entries to delete; none with `MINID 0`.
     pub(super) trim: Option<Option<Trim>>,
-    /// Maximum number of entries that go.
+    /// Maximum number of entries to delete.
     pub(super) count: u64,
     pub(super) id: Option<NewId>,
-    /// The place behind the id.
+    /// The index after the id.
     pub(super) end: usize,
 }
 
-/// Reads them from the third argument on. XADD has an id behind them.
+/// Reads the options from the third argument on. For XADD, an id follows them.
 pub(super) fn read(call: &Call<'_>, is_add: bool) -> Result<Options, Failure> {
     let mut options = Options::default();
     let (mut at, mut limit, mut is_about) = (2, None, false);

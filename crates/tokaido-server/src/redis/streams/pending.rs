@@ -1,4 +1,4 @@
-//! What is pending: XPENDING.
+//! Pending entries: XPENDING.
 
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -22,12 +22,12 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Tells what a group has delivered and nobody has acknowledged: how much of whom, or which entries.";
 };
 
-/// Which pending entries are asked for.
+/// Which pending entries to report.
 struct Asked {
     min_idle_ms: i64,
     ids: RangeInclusive<StreamId>,
     count: u64,
-    /// The argument that is the consumer.
+    /// The index of the consumer's name.
     consumer: Option<usize>,
 }
 
@@ -107,7 +107,7 @@ fn entries(
     mut group: OpenGroup<'_>,
     asked: &Asked,
 ) -> Result<(), Failure> {
-    /// So many are looked up at a time.
+    /// The number to look up at a time.
     const BATCH_PENDING: u64 = 256;
     let consumer = match asked.consumer {
         None => None,

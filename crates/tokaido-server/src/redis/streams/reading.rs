@@ -1,4 +1,4 @@
-//! What XREAD and XREADGROUP ask for, and how they read it. That they may wait is the affair of `blocking`.
+//! What XREAD and XREADGROUP ask for, and how it is read. Waiting for entries is the task of `blocking`.
 
 use std::{ops::Range, time::Duration};
 
@@ -28,23 +28,23 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Gives a consumer new entries with `>`, and may wait for them, or those behind the ids that are pending of it.";
 };
 
-/// The id that stands for new entries of a group. None is behind it.
+/// Stands for the new entries of a group. No entry can follow it.
 const NEW: StreamId = StreamId::MAX;
 
 /// What XREAD or XREADGROUP asks for.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    /// The arguments that are the keys. As many ids are behind them.
+    /// The indices of the keys. As many ids follow them.
     pub(in crate::redis) keys: Range<usize>,
-    /// The argument that is the group; the next one is the consumer.
+    /// The index of the group; the consumer is the next argument.
     pub(in crate::redis) group: Option<usize>,
-    /// Entries are acknowledged as they are delivered.
+    /// Whether entries are acknowledged as they are delivered.
     acknowledges: bool,
     /// Maximum number of entries of each stream.
     pub(in crate::redis) count: u64,
     /// Whether to wait for entries if there are none.
     pub(in crate::redis) waits: bool,
-    /// How long; `None`: as long as it takes.
+    /// How long to wait. `None`: without a limit.
     pub(in crate::redis) timeout: Option<Duration>,
 }
 
@@ -58,7 +58,7 @@ enum Word {
     Streams,
 }
 
-/// The options by their names, with the least number of arguments that each has.
+/// The options by name, with the minimum number of arguments of each.
 const WORDS: [(&str, Word, usize); 5] = [
     ("BLOCK", Word::Block, 1),
     ("COUNT", Word::Count, 1),
@@ -67,8 +67,8 @@ const WORDS: [(&str, Word, usize); 5] = [
     ("STREAMS", Word::Streams, 1),
 ];
 
-/// The options of a request in their order, each with its place, up to STREAMS, behind which there are keys and
-/// ids alone. Whoever runs a request and whoever asks for its keys read them here, so that both find the same.
+/// The options of a request in order, each with its index, up to STREAMS, after which there are only keys and
+/// ids. Running a request and asking for its keys both parse the options here, so that they agree.
 fn options(request: Request<'_>) -> impl Iterator<Item = Result<(Word, usize), Failure>> {
     let mut next = 1;
     std::iter::from_fn(move || {
@@ -84,7 +84,7 @@ fn options(request: Request<'_>) -> impl Iterator<Item = Result<(Word, usize), F
     })
 }
 
-/// The places of the keys, STREAMS being at this one.
+/// The indices of the keys, for STREAMS at index `streams`.
 fn keys_behind(streams: usize, request: Request<'_>) -> Result<Range<usize>, Failure> {
     let more = request.len() - streams - 1;
     if !more.is_multiple_of(2) {
@@ -95,10 +95,10 @@ fn keys_behind(streams: usize, request: Request<'_>) -> Result<Range<usize>, Fai
     Ok(streams + 1..streams + 1 + more / 2)
 }
 
-/// The places of the keys of a request.
+/// The indices of the keys of a request.
 ///
 /// # Errors
-/// If its options cannot be read.
+/// If its options cannot be parsed.
 pub(in crate::redis) fn keys(request: Request<'_>) -> Result<Range<usize>, Failure> {
     for option in options(request) {
         if let (Word::Streams, at) = option? {
@@ -161,7 +161,7 @@ fn only_of_groups(option: &str) -> Failure {
     ))
 }
 
-/// The argument at `index` as a number of ms to wait; 0 is for ever.
+/// The argument at `index` as a timeout in ms. 0 means forever.
 fn timeout_at(call: &Call<'_>, index: usize) -> Result<Option<Duration>, Failure> {
     let ms = parse_integer(call.arg(index))
         .ok_or_else(|| Failure::other("timeout is not an integer or out of range"))?;
@@ -169,10 +169,10 @@ fn timeout_at(call: &Call<'_>, index: usize) -> Result<Option<Duration>, Failure
     Ok((ms > 0).then(|| Duration::from_millis(ms)))
 }
 
-/// The ids behind which to read, when the command is run for the first time.
+/// The ids after which to read, determined when the command first runs.
 ///
 /// # Errors
-/// If a key holds something else, or has no such group.
+/// If a key holds another type, or has no such group.
 pub(in crate::redis) fn starts(
     call: &Call<'_>,
     tx: &mut (impl ReadTransaction + ?Sized),
@@ -219,8 +219,8 @@ fn check_group(
     }
 }
 
-/// Writes the entries behind the ids, if there are any, and tells whether there are. Who `has_waited` is
-/// given those of one stream.
+/// Writes the entries after the ids, and returns whether there are any. A client that `has_waited` gets
+/// those of only one stream.
 pub(in crate::redis) fn read(
     call: &mut Call<'_>,
     tx: &mut (impl ReadTransaction + ?Sized),
@@ -232,7 +232,7 @@ pub(in crate::redis) fn read(
     for (key, start) in reading.keys.clone().zip(starts) {
         let stream = stream(call, key);
         let state = match stream.state(tx) {
-            // Who has waited goes on waiting if something else is there.
+            // A client that has waited goes on waiting if the key holds another type.
             Err(ReadError::OtherKind) if has_waited => continue,
             state => state?,
         };
@@ -257,7 +257,7 @@ fn wanted(first: StreamId, count: u64) -> Wanted {
     Wanted { ids: first..=StreamId::MAX, direction: Direction::Forward, count }
 }
 
-/// The entries of several streams, with their keys.
+/// Collects the entries of several streams with their keys.
 struct Replies {
     start: usize,
     len: usize,
@@ -268,14 +268,14 @@ impl Replies {
         Self { start: reply.mark(), len: 0 }
     }
 
-    /// The entries of that stream follow.
+    /// Begins a stream, whose entries follow.
     fn add(&mut self, reply: &mut dyn Reply, key: &[u8]) {
         self.len += 1;
         reply.map_pair();
         reply.bulk(key);
     }
 
-    /// Puts the head before them; without any it writes nothing, and says so.
+    /// Puts the header before the entries. If there are none, writes nothing and returns false.
     fn end(self, reply: &mut dyn Reply) -> bool {
         if self.len > 0 {
             let end = reply.mark();
@@ -286,7 +286,7 @@ impl Replies {
     }
 }
 
-/// As [`read`], for a consumer of a group. `may_take` says of a key whether new entries are for nobody else.
+/// Like [`read`], for a consumer of a group. `may_take` says whether no one else is to get a key's new entries.
 pub(in crate::redis) fn read_group(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -328,7 +328,7 @@ pub(in crate::redis) fn read_group(
     Ok(replies.end(call.reply))
 }
 
-/// The consumer of the argument at `index`, which is made if there is none.
+/// The consumer named by the argument at `index`, which is created if it does not exist.
 fn open_consumer(
     call: &Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -343,7 +343,7 @@ fn open_consumer(
     Ok(consumer)
 }
 
-/// Delivers again what is pending of a consumer. Of what is no longer there, it is only told that it was.
+/// Delivers a consumer's pending entries again. For those that are deleted, it writes only the id.
 fn write_history(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -353,7 +353,7 @@ fn write_history(
     from: StreamId,
     count: u64,
 ) -> Result<(), Failure> {
-    /// So many are looked up at a time.
+    /// The number of entries to look up at a time.
     const BATCH_PENDING: u64 = 256;
     let (mut left, mut next) = (count, Some(from));
     let mut written = Written::begin(call.reply);

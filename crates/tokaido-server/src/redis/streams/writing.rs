@@ -1,4 +1,4 @@
-//! Entries in replies, and what else the commands of streams have in common.
+//! Entries in replies, and whatever else the stream commands have in common.
 
 use std::ops::{ControlFlow, RangeInclusive};
 
@@ -12,12 +12,12 @@ use crate::redis::{
     written::Written,
 };
 
-/// The stream that the argument at `index` names.
+/// The stream named by the argument at `index`.
 pub(super) fn stream<'c>(call: &Call<'c>, index: usize) -> Stream<'c> {
     Stream::new(call.database, call.arg(index))
 }
 
-/// Notes what a command calls what it did to the stream of the argument at `index`.
+/// Records a command's names for what it did to the stream that `index` refers to.
 pub(super) fn tell(
     call: &Call<'_>,
     tx: &dyn WriteTransaction,
@@ -39,18 +39,18 @@ pub(super) fn write_entry(reply: &mut dyn Reply, id: StreamId, fields: Fields<'_
     fields.for_each(|text| reply.bulk(text));
 }
 
-/// Which entries of a stream are written.
+/// Which entries of a stream to write.
 pub(super) struct Wanted {
     pub(super) ids: RangeInclusive<StreamId>,
     pub(super) direction: Direction,
-    /// Maximum number.
+    /// Maximum number of entries.
     pub(super) count: u64,
 }
 
-/// Writes entries as one array, and shows `visit` the id of each.
+/// Writes entries as one array, and calls `visit` with the id of each.
 ///
 /// # Errors
-/// [`Failure::TakesLong`] where others wait and there are many.
+/// [`Failure::TakesLong`] if there are many and others wait for the thread.
 pub(super) fn write_entries(
     reply: &mut dyn Reply,
     tx: &mut (impl ReadTransaction + ?Sized),
@@ -76,7 +76,7 @@ pub(super) fn write_entries(
     checked
 }
 
-/// There is no such group, or no stream to have it.
+/// The error for a missing group, or a missing stream.
 pub(super) fn no_group(call: &Call<'_>, key: usize, group: usize, context: &str) -> Failure {
     Failure::NoGroup(format!(
         "No such key '{}' or consumer group '{}'{context}",
@@ -85,7 +85,7 @@ pub(super) fn no_group(call: &Call<'_>, key: usize, group: usize, context: &str)
     ))
 }
 
-/// The stream has no such group.
+/// The error for a group that the stream does not have.
 pub(super) fn no_group_of(call: &Call<'_>, key: usize, group: usize) -> Failure {
     Failure::NoGroup(format!(
         "No such consumer group '{}' for key name '{}'",
@@ -94,7 +94,7 @@ pub(super) fn no_group_of(call: &Call<'_>, key: usize, group: usize) -> Failure 
     ))
 }
 
-/// What follows a subcommand is none of its options.
+/// The error for arguments that are not options of the subcommand.
 pub(super) fn wrong_options(call: &Call<'_>, command: &str) -> Failure {
     let name = shown(call.arg(1));
     Failure::other(format!(
@@ -102,7 +102,7 @@ pub(super) fn wrong_options(call: &Call<'_>, command: &str) -> Failure {
     ))
 }
 
-/// A text of a client within an error, which is one line.
+/// A client's text for use in an error, which is one line.
 pub(super) fn shown(text: &[u8]) -> String {
     String::from_utf8_lossy(text).replace(['\r', '\n'], " ")
 }

@@ -1,4 +1,4 @@
-//! What each command needs, and that nobody gets anything else.
+//! The permissions that each command needs, and that they are enforced.
 
 use tokaido_script::Sources;
 use tokaido_wire::resp::Request;
@@ -6,7 +6,7 @@ use tokaido_wire::resp::Request;
 use super::Server;
 use crate::redis::{COMMANDS, Command, Uses};
 
-/// A call with as many arguments as it takes.
+/// A request with as many arguments as the command requires.
 fn line_of(command: &Command) -> String {
     let mut words: Vec<&str> = command.name.split('|').collect();
     words.resize(words.len().max(usize::from(command.arity.unsigned_abs())), "1");
@@ -36,7 +36,7 @@ fn an_anonymous_client_gets_no_command_but_those_that_need_nothing() {
     assert_eq!(let_in, ["auth", "hello", "quit", "reset"]);
 }
 
-/// Words behind the name of a command by which it has the keys `k…`, and no others.
+/// Arguments for a command with which its keys are exactly those named `k…`.
 fn with_keys(command: &Command) -> Option<Vec<&'static str>> {
     let syntax = match command.name {
         "bitop" => "AND k1 k2 k3",
@@ -65,7 +65,7 @@ fn with_keys(command: &Command) -> Option<Vec<&'static str>> {
     Some(syntax.split(' ').collect())
 }
 
-/// Every command that has keys, by its row or by its syntax, has them found by the gate.
+/// The access check finds the keys of every command with keys in its row or its syntax.
 #[test]
 fn the_gate_finds_the_keys_of_every_command_that_names_some() {
     for command in COMMANDS.iter().filter(|command| !command.is_container()) {
@@ -100,7 +100,7 @@ fn the_gate_finds_the_keys_of_every_command_that_names_some() {
         let expected: Vec<usize> = (1..words.len()).filter(|&at| is_key(words[at])).collect();
         let mut found: Vec<usize> = uses.keys.iter().map(|(place, _)| *place).collect();
         found.sort_unstable();
-        // Of several STOREs the last one counts.
+        // If there are several STOREs, the last one counts.
         let expected = if command.name == "georadius" { vec![1, 9] } else { expected };
         assert_eq!(found, expected, "{words:?}");
         assert!(!uses.every_key, "{words:?}");
@@ -111,7 +111,7 @@ fn run(server: &mut Server, session: &mut super::Session, line: &str) -> String 
     String::from_utf8_lossy(&server.run(session, line).0).into_owned()
 }
 
-/// Where names of groups and of consumers are words of the command, too.
+/// Even if names of groups or consumers are also words of the command.
 #[test]
 fn the_keys_of_a_reading_of_streams_are_those_that_are_read() {
     let mut server = Server::new(None, &Sources::default());
@@ -136,7 +136,7 @@ fn the_keys_of_a_reading_of_streams_are_those_that_are_read() {
     assert!(run(&mut server, &mut operator, line).contains("_secret"));
 }
 
-/// A user with all commands and some keys is refused each command that names another key.
+/// A user with all commands and some keys is denied any command on another key.
 #[test]
 fn no_command_reaches_a_key_that_its_user_may_not_use() {
     let mut server = Server::new(None, &Sources::default());
@@ -162,7 +162,7 @@ fn a_user_without_commands_is_refused_every_one_but_those_that_need_nothing() {
     let mut operator = server.session();
     run(&mut server, &mut operator, "ACL SETUSER u on nopass ~* &*");
     let mut let_in = Vec::new();
-    // A container that does nothing by itself asks for a subcommand.
+    // A container that does nothing by itself requires a subcommand.
     let commands = COMMANDS.iter().filter(|c| !c.is_container() || c.arity == -1);
     for command in commands {
         let mut user = server.session();

@@ -1,8 +1,8 @@
-//! What a worker runs in the writer's place, and what it leaves for the writer's thread.
+//! What a worker runs in the writer's place, and what it leaves to the writer's thread.
 
 use super::*;
 
-/// Runs requests as a worker that has taken the writer's place.
+/// Runs requests like a worker that has taken the writer's place.
 struct Brief {
     server: Server,
     session: Session,
@@ -30,7 +30,7 @@ impl Brief {
         step
     }
 
-    /// Fills the keys `list` and `set` with more than a worker visits.
+    /// Fills the keys `list` and `set` with more elements than a worker visits.
     fn fill(&mut self) {
         let texts: String = (0..1001).map(|i| format!(" {i}")).collect();
         for command in ["RPUSH list", "SADD set"] {

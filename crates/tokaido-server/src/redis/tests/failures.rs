@@ -1,4 +1,4 @@
-//! What becomes of a request when the store fails under it.
+//! What happens to a request when the store fails.
 
 use std::ops::Bound;
 
@@ -13,17 +13,17 @@ use super::{Context, Server, Session, Step, Target, execute};
 
 /// How the store fails.
 enum Trouble {
-    /// The first commits collide.
+    /// The first commits conflict.
     Conflicts(u32),
-    /// Every commit finds the disk full.
+    /// Every commit fails because the disk is full.
     DiskFull,
-    /// Writing is refused since an earlier failure.
+    /// Writes are refused since an earlier failure.
     Poisoned,
-    /// Beginning works, and then there is a panic.
+    /// Beginning a transaction works; after that, it panics.
     Panic,
 }
 
-/// A writer that passes everything on but the trouble.
+/// A writer that forwards everything except for the trouble.
 struct Troubled {
     inner: Box<dyn Writer>,
     trouble: Trouble,
@@ -129,7 +129,7 @@ impl Snapshot for Panicking {
     fn release(&mut self) {}
 }
 
-/// Runs requests on a writer with trouble, and gives the replies.
+/// Runs requests on a writer with trouble. Returns the replies.
 fn run(server: &mut Server, session: &mut Session, trouble: Trouble, lines: &[&[&str]]) -> String {
     let inner = server.shared.store().writer().unwrap();
     let mut writer = Troubled { inner, trouble, panicking: Panicking, rollbacks: 0 };
@@ -196,7 +196,7 @@ fn a_panic_on_the_writer_is_an_error_and_rolled_back() {
     assert!(lines[1].starts_with("-ERR internal error: a bug in get"), "{out}");
     assert_eq!(lines[2], "+PONG");
     assert!(lines[3].starts_with("-ERR internal error: a bug in delete"), "{out}");
-    // The store has no transaction left open, and goes on.
+    // The store has no open transaction, and continues to work.
     assert_eq!(server.run(&mut session, "SET a 2").0, b"+OK\r\n");
     assert_eq!(server.run(&mut session, "GET a").0, b"$1\r\n2\r\n");
 }

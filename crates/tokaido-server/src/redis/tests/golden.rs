@@ -1,9 +1,9 @@
-//! Golden tests: files of requests and the replies expected, run as a client would see them.
+//! Golden tests: files of requests and expected replies, run as a client would see them.
 //!
-//! A line that starts with `> ` is a request, in the words of an inline request; `2> ` in version 2
-//! of the protocol only, `3> ` in version 3 only. The lines after it are the reply as `redis-cli`
-//! would type it, roughly: `+OK`, `-ERR …`, `:1`, `"text"`, `nil`, and indented elements.
-//! `! advance 1500` turns the clock, in ms. `#` starts a comment. Every file is run in both
+//! A line that starts with `> ` is a request, written as an inline request; `2> ` is for version 2
+//! of the protocol only, `3> ` for version 3 only. The lines after it are the reply, roughly as
+//! `redis-cli` would print it: `+OK`, `-ERR …`, `:1`, `"text"`, `nil`, and indented elements.
+//! `! advance 1500` advances the clock, in ms. `#` starts a comment. Every file is run in both
 //! versions, on a new store each time; reads are also run on a snapshot, as a worker would.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use tokaido_wire::resp::{Reply, ReplyDecoder, Version};
 
 use super::Server;
 
-/// A reply as text, an element a line.
+/// A reply as text, one element per line.
 pub(super) fn show(out: &[u8]) -> String {
     let mut decoder = ReplyDecoder::default();
     let mut rest = out;
@@ -62,16 +62,16 @@ fn show_reply(text: &mut String, reply: &Reply, depth: usize) {
     }
 }
 
-/// Which of the two ways of running a file is meant.
+/// One of the two ways to run a file.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     /// Reads on a snapshot, writes on the writer.
     Worker,
-    /// Everything on the writer, as the rest of a batch after its first write.
+    /// Everything on the writer, like the rest of a batch after its first write.
     Writer,
 }
 
-/// Runs a file, and gives it back with the replies that came.
+/// Runs a file, and returns it with the actual replies.
 fn run_file(text: &str, version: Version, way: Way, server: &mut Server) -> String {
     let mut session = server.session();
     if version == Version::Resp3 {
@@ -91,7 +91,7 @@ fn run_file(text: &str, version: Version, way: Way, server: &mut Server) -> Stri
             seen.push_str(&show(&out));
             keeps = false;
         } else if line.starts_with(theirs) {
-            // The other version's turn: what it expects is kept as it is.
+            // A request of the other version: its expected reply is copied.
             keeps = true;
             writeln!(seen, "{line}").unwrap();
         } else if let Some(ms) = line.strip_prefix("! advance ") {
@@ -106,13 +106,13 @@ fn run_file(text: &str, version: Version, way: Way, server: &mut Server) -> Stri
     seen
 }
 
-/// Checks a golden file in both versions and both ways. With `UPDATE_GOLDEN=1` it is written anew
-/// instead, to be read before it is committed.
+/// Checks a golden file in both versions and both ways. With `UPDATE_GOLDEN=1`, rewrites the file
+/// instead; review it before committing it.
 fn check(name: &str) {
     check_on(name, || Server::new(None, &Sources::default()));
 }
 
-/// As [`check`], with another server than a plain one.
+/// Like [`check`], on a custom server.
 pub(super) fn check_on(name: &str, server: impl Fn() -> Server) {
     let path = format!("{}/src/redis/tests/files/{name}.txt", env!("CARGO_MANIFEST_DIR"));
     let mut expected = std::fs::read_to_string(&path).unwrap();

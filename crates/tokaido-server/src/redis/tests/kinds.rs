@@ -1,4 +1,4 @@
-//! Records of other kinds than strings, under the commands that there are.
+//! Records of kinds other than strings, under all existing commands.
 
 use std::ops::ControlFlow;
 
@@ -16,13 +16,13 @@ const KINDS: [(&str, Kind); 5] = [
     ("stream", Kind::Stream),
 ];
 
-/// A server with one record of each kind, under the kind's name.
+/// A server with one record of each kind, with the kind's name as its key.
 fn server() -> Server {
     let server = Server::new(None, &Sources::default());
     let mut writer = server.shared.store().writer().unwrap();
     let tx = writer.begin().unwrap();
     for (key, kind) in KINDS {
-        // As a number, it would pass for a string that all commands take.
+        // A number: as a string, all commands would accept it.
         let record = NewRecord { kind, ..NewRecord::of(b"1") };
         tx.put(server.shared.main(), key.as_bytes(), record).unwrap();
     }
@@ -32,7 +32,7 @@ fn server() -> Server {
     server
 }
 
-/// A server with a hash of so many elements under `hash`.
+/// A server with a hash of that many elements under `hash`.
 fn server_with_elements(count: u16) -> Server {
     let server = Server::new(None, &Sources::default());
     let main = server.shared.main();
@@ -52,7 +52,7 @@ fn server_with_elements(count: u16) -> Server {
     server
 }
 
-/// The elements of the record under `key`, without what their keys begin with.
+/// The elements of the record under `key`, with their keys' prefix removed.
 fn elements(server: &Server, database: DatabaseId, key: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut snapshot = server.shared.store().snapshot().unwrap();
     let Some(record) = snapshot.get(database, key).unwrap() else { return Vec::new() };
@@ -93,7 +93,7 @@ fn kinds() {
     golden::check_on("kinds", server);
 }
 
-/// A command that is added must say one or the other, too.
+/// A command that is added later must do one or the other as well.
 #[test]
 fn every_command_of_strings_replaces_another_kind_or_refuses_it() {
     let any_kind = ["mget", "mset", "msetnx", "psetex", "set", "setex", "setnx"];
@@ -104,7 +104,7 @@ fn every_command_of_strings_replaces_another_kind_or_refuses_it() {
             let mut server = server();
             let mut session = server.session();
             let reply = golden::show(&server.run(&mut session, &line).0);
-            // LCS has words of its own.
+            // LCS has its own error message.
             let is_refused = reply.starts_with("-WRONGTYPE ")
                 || reply.starts_with("-ERR The specified keys must contain string values");
             assert_eq!(is_refused, !any_kind.contains(&command.name), "{line}: {reply}");

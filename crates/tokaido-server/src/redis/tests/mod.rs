@@ -1,4 +1,4 @@
-//! Tests of the commands as a client sees them: a server without sockets, and what it answers.
+//! Tests of the commands as a client sees them: a server without sockets, and its replies.
 
 use std::{
     path::Path,
@@ -34,7 +34,7 @@ mod scripts;
 mod sessions;
 mod tracking;
 
-/// When the clock of the tests starts, in ms since the epoch.
+/// The start time of the test clock, in ms since the epoch.
 const START_MS: u64 = 1_700_000_000_000;
 
 struct TestClock(AtomicU64);
@@ -59,7 +59,7 @@ impl Server {
         Self::with_mounts(password, sources, |_, _| Vec::new())
     }
 
-    /// With databases beside the store; their files may lie in the directory that `mounts` gets.
+    /// With databases besides the store, whose files may be in the directory passed to `mounts`.
     fn with_mounts(
         password: Option<&str>,
         sources: &Sources,
@@ -74,7 +74,7 @@ impl Server {
         Self::over(Arc::new(store), directory, clock, password, sources)
     }
 
-    /// Over any store.
+    /// On any store.
     fn over(
         store: Arc<dyn Store>,
         directory: TempDir,
@@ -99,8 +99,8 @@ impl Server {
         Session::new(&self.shared, "127.0.0.1:50000", "127.0.0.1:7379")
     }
 
-    /// Runs one request as a worker does: on the snapshot if that is enough, else on the writer,
-    /// which flushes before the reply goes out.
+    /// Runs one request as a worker does: on the snapshot if possible, otherwise on the writer,
+    /// which flushes before the reply is sent.
     fn run(&mut self, session: &mut Session, line: &str) -> (Vec<u8>, Step) {
         let line = format!("{line}\r\n");
         let mut decoder = RequestDecoder::new(resp::Limits::default());
@@ -137,7 +137,7 @@ impl Server {
         execute(session, request, &mut context, reply)
     }
 
-    /// Runs one request on the writer, whatever it is.
+    /// Runs any request on the writer.
     fn run_on_writer(&mut self, session: &mut Session, line: &str) -> Vec<u8> {
         let line = format!("{line}\r\n");
         let mut decoder = RequestDecoder::new(resp::Limits::default());

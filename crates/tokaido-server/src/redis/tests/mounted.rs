@@ -1,4 +1,4 @@
-//! Caches and constant databases under the same commands.
+//! Caches and constant databases, under the same commands.
 
 use std::{path::Path, sync::Arc};
 
@@ -16,7 +16,7 @@ fn cache_named(name: &str, clock: Arc<TestClock>) -> Mount {
     Mount { name: name.to_owned(), engine: MountEngine::Cache(options) }
 }
 
-/// A file with one key twice.
+/// A file that contains one key twice.
 fn cdb_named(name: &str, directory: &Path) -> Mount {
     let path = directory.join("ports.cdb");
     let options = cdb::Options { duplicates: Duplicates::Keep, ..cdb::Options::default() };
@@ -28,7 +28,7 @@ fn cdb_named(name: &str, directory: &Path) -> Mount {
     Mount { name: name.to_owned(), engine: MountEngine::Cdb(path) }
 }
 
-/// A tree with a cache `hot` and a file `ports` beside it.
+/// A tree, with a cache `hot` and a file `ports` mounted.
 fn server() -> Server {
     Server::with_mounts(None, &Sources::default(), |directory, clock| {
         vec![cache_named("hot", clock), cdb_named("ports", directory)]
@@ -40,7 +40,7 @@ fn cache_server() -> Server {
     Server::with_mounts(None, &Sources::default(), |_, clock| vec![cache_named("main", clock)])
 }
 
-/// What the commands answer does not depend on the engine.
+/// Replies do not depend on the engine.
 #[test]
 fn a_cache_answers_as_a_tree_does() {
     for name in ["set", "counters"] {
@@ -62,7 +62,7 @@ fn cdb() {
 fn a_write_to_a_cache_needs_no_writer() {
     let mut server = server();
     let mut session = server.session();
-    // Held by another: whatever needs the writer would fail.
+    // The test holds the writer, so that anything that needs it fails.
     let store = Arc::clone(server.shared.store());
     let writer = store.writer().unwrap();
     for line in ["SELECT hot", "SET k 1", "INCR k", "GET k", "DEL k", "FLUSHDB"] {

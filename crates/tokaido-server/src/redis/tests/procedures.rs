@@ -1,4 +1,4 @@
-//! Procedures called by FCALL and by their bare name, and what their results become.
+//! Procedures called by FCALL and by their bare name, and replies for their results.
 
 use std::{
     path::PathBuf,
@@ -175,7 +175,7 @@ fn the_procedures_are_listed_as_functions() {
     assert_eq!(answer(&mut server, &mut session, "FUNCTION LIST LIBRARYNAME x*"), "*0");
 }
 
-/// Runs a request as far as a worker does itself.
+/// Runs the part of a request that a worker does itself.
 fn step_on_worker(server: &mut Server, session: &mut Session, line: &[&[u8]]) -> Step {
     let request = tokaido_wire::resp::Request::from_arguments(line);
     let mut out = Vec::new();
@@ -252,7 +252,7 @@ fn no_read_of_an_engine_whose_reads_block_runs_on_a_worker() {
     let store = Arc::new(SlowStore(store));
     let mut server = Server::over(store, directory, clock, None, &sources());
     let mut session = server.session();
-    // Elsewhere a procedure would have earned its place on the workers by now.
+    // On another engine, the procedure's calls would run on workers by now.
     for _ in 0..10 {
         server.run(&mut session, "hits.get /index");
     }

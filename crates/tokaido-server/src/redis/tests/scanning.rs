@@ -1,4 +1,4 @@
-//! SCAN from its beginning to its end.
+//! SCAN from start to end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ fn a_scan_gives_every_key_once_and_in_order() {
 fn a_scan_outlives_changes_under_it() {
     let (mut server, mut session) = filled(20);
     let (cursor, first) = step(&mut server, &mut session, "SCAN 0 COUNT 5");
-    // The very key at which the scan stopped goes away.
+    // Delete the very key at which the scan stopped.
     server.run(&mut session, &format!("DEL {}", first.last().unwrap()));
     server.run(&mut session, "SET zzz 1");
     let (_, rest) = step(&mut server, &mut session, &format!("SCAN {cursor} COUNT 100"));
@@ -107,6 +107,6 @@ fn keys_with_few_neighbours_are_not_drawn_much_more_often() {
     let met = draws(&mut server, &mut session, 600);
     let short: usize = met.iter().filter(|(key, _)| key.len() <= 7).map(|(_, times)| times).sum();
     assert!(met.len() > 500, "{}", met.len());
-    // A twelfth of the keys are so short.
+    // A twelfth of the keys are that short.
     assert!((20..=110).contains(&short), "{short}");
 }

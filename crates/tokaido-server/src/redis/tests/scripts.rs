@@ -148,7 +148,7 @@ fn a_script_may_go_on_after_a_refusal_but_not_after_half_a_command() {
     check(&mut server, &mut session, &[("MGET b c", "*2 nil nil")]);
 }
 
-/// Sends every command of the table, so that one that is added is either.
+/// Sends every command of the table, so that later additions are covered.
 #[test]
 fn a_script_may_call_what_works_on_data_alone() {
     let (server, _) = server();

@@ -1,4 +1,4 @@
-//! Passwords, the list of clients, and the exact bytes where the golden files cannot tell.
+//! Passwords, the list of clients, and exact bytes that golden files cannot check.
 
 use std::sync::atomic::Ordering;
 
@@ -131,7 +131,7 @@ fn the_whole_of_info_and_of_command_can_be_read() {
     for version in ["HELLO 2", "HELLO 3"] {
         server.run(&mut session, version);
         for line in ["COMMAND", "COMMAND DOCS", "COMMAND LIST", "LOLWUT", "CLIENT HELP", "TIME"] {
-            // The decoder accepts nothing but whole replies.
+            // The decoder accepts only complete replies.
             super::golden::show(&server.run(&mut session, line).0);
         }
         let info = text(server.run(&mut session, "INFO").0);
@@ -150,7 +150,7 @@ fn the_whole_of_info_and_of_command_can_be_read() {
         ] {
             assert!(info.contains(&format!("\r\n{line}\r\n")), "{line} in {info}");
         }
-        // Other tests of this process may have had children.
+        // Other tests in this process may have had child processes.
         assert!(info.contains("\r\nused_cpu_sys_children:0."), "{info}");
     }
     let count = text(server.run(&mut session, "COMMAND COUNT").0);

@@ -1,4 +1,4 @@
-//! CLIENT TRACKING where the wire cannot tell: what happens between two steps of a request, and whose change is whose.
+//! CLIENT TRACKING beyond what the wire shows: events between two steps of a request, and the authors of changes.
 
 use tokaido_script::Sources;
 
@@ -14,7 +14,7 @@ fn server() -> Server {
     Server::new(None, &Sources::default())
 }
 
-/// A session in version 3 of the protocol that tracks keys, and what is pushed to it.
+/// A session in version 3 of the protocol that tracks keys, and the receiver of its pushes.
 fn tracking(server: &mut Server, options: &str) -> (Session, MailboxReceiver) {
     let (mailbox, receiver) = mailbox(PUSHED_BYTES_MAX);
     let mut session = server.session().reached_by(mailbox);
@@ -89,7 +89,7 @@ fn whose_a_transaction_was_is_forgotten_with_its_group() {
         let mut reply = tokaido_wire::resp::ReplyWriter::new(&mut out, session.version());
         let mut writer = shared.store().writer().expect("a writer");
         server.on_writer(&mut *writer, &mut session, decoder.request(line.as_bytes()), &mut reply);
-        // The group fails: what was to be done once it is durable is dropped, and its numbers are used again.
+        // The group fails: what was to be done when durable is dropped, and its numbers are reused.
         drop(writer);
         drop(session.publish_later());
     }

@@ -50,7 +50,7 @@ fn tracking(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure>
     Ok(Step::Done)
 }
 
-/// The options of CLIENT TRACKING, as they are given.
+/// The options of CLIENT TRACKING, as given.
 #[derive(Default)]
 struct Options<'c> {
     redirect: Option<Arc<Client>>,
@@ -105,14 +105,14 @@ impl<'c> Options<'c> {
         };
         let mut prefixes: Vec<Arc<[u8]>> = self.prefixes.into_iter().map(Arc::from).collect();
         if mode == Mode::Broadcast && prefixes.is_empty() {
-            // All keys begin with it.
+            // All keys have the empty prefix.
             prefixes.push(Arc::from(&b""[..]));
         }
         Wish { mode, skips_own: self.skips_own, redirect: self.redirect, prefixes }
     }
 }
 
-/// Refuses options that do not go together, and a change of what can only be chosen anew.
+/// Rejects options that exclude each other, and mode changes that require disabling tracking first.
 fn check_modes(options: &Options<'_>, before: Option<Mode>) -> Result<(), Failure> {
     let Options { is_broadcast, opts_in, opts_out, .. } = *options;
     let message = if !is_broadcast && !options.prefixes.is_empty() {
@@ -133,7 +133,7 @@ fn check_modes(options: &Options<'_>, before: Option<Mode>) -> Result<(), Failur
     Err(Failure::other(message))
 }
 
-/// Refuses prefixes of which one begins with another, those that no key can have, and too many of them.
+/// Rejects prefixes that overlap, prefixes that no key can have, and too many prefixes.
 fn check_prefixes(
     call: &Call<'_>,
     options: &Options<'_>,

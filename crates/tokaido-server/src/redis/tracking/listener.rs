@@ -1,4 +1,4 @@
-//! A session that is told of changes, and the message in which it is told.
+//! A session that is notified of changes, and the message that notifies it.
 
 use std::{
     cell::OnceCell,
@@ -9,20 +9,20 @@ use tokaido_wire::resp::{ReplyWriter, Version};
 
 use crate::redis::clients::{Client, Mark};
 
-/// The channel in which version 2 of the protocol has invalidations.
+/// The channel for invalidations in version 2 of the protocol.
 const CHANNEL: &[u8] = b"__redis__:invalidate";
 
 /// A session that tracks keys.
 pub(super) struct Listener {
     pub(super) client: Arc<Client>,
-    /// The session that is told in its place.
+    /// The session to notify instead.
     pub(super) redirect: Option<Arc<Client>>,
-    /// It is not told of its own changes.
+    /// Whether it is not notified of its own changes.
     pub(super) skips_own: bool,
 }
 
 impl Listener {
-    /// Tells the client, or the one that it has named, if there is a way to.
+    /// Notifies the client, or the one that it has named, if it can be reached.
     pub(super) fn tell(&self, message: &Message<'_>) {
         let target = self.redirect.as_ref().unwrap_or(&self.client);
         if self.redirect.is_some() && !target.is_open() {
@@ -35,7 +35,7 @@ impl Listener {
         } else {
             return;
         };
-        // One who has gone gets nothing, and one who lags too far behind is about to go.
+        // A closed client gets nothing, and one that lags too far behind is about to be closed.
         let _ = target.push(bytes);
     }
 
@@ -52,9 +52,9 @@ impl Listener {
     }
 }
 
-/// Keys that have changed, or all of them. Each form of the message is made when somebody first needs it.
+/// Changed keys, or all keys. Each encoding of the message is created when first needed.
 pub(super) struct Message<'k> {
-    /// `None`: all that there are.
+    /// `None`: all keys.
     keys: Option<Vec<&'k [u8]>>,
     pushed: OnceCell<Vec<u8>>,
     published: OnceCell<Vec<u8>>,

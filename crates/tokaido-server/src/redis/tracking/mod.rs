@@ -1,7 +1,7 @@
-//! CLIENT TRACKING: clients that keep what they read are told which keys have changed since.
+//! CLIENT TRACKING: notifies clients that cache what they read of keys that have changed since.
 //!
-//! What has changed is told by an observer of what is committed, whoever changed it. No change is
-//! missed between a read and its entry in the table: see [`Reader`].
+//! An observer of commits reports the changes, whichever client made them. No change is missed
+//! between a read and its entry in the table: see [`Reader`].
 
 mod commands;
 mod listener;

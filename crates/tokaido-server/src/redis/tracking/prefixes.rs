@@ -1,17 +1,17 @@
-//! The prefixes of BCAST: whoever has one is told of every change of a key that begins with it.
+//! The prefixes of BCAST: a session with a prefix is notified of every change of a key that begins with it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
-/// Prefixes with the numbers of the sessions that have them, by their lengths: to find those of a key takes one
+/// Prefixes and the numbers of the sessions that have them, grouped by length: finding those of a key takes one
 /// look-up for each length.
 #[derive(Default)]
 pub(super) struct Prefixes(BTreeMap<usize, HashMap<Arc<[u8]>, BTreeSet<u64>>>);
 
 impl Prefixes {
-    /// The number of different prefixes.
+    /// The number of distinct prefixes.
     pub(super) fn len(&self) -> usize {
         self.0.values().map(HashMap::len).sum()
     }

@@ -1,4 +1,4 @@
-//! What one session reads, on its way into the table.
+//! Enters what one session reads into the table.
 
 use std::sync::{
     Arc,
@@ -15,24 +15,24 @@ use crate::redis::{
     uses::key_places,
 };
 
-/// Notes what a session reads.
+/// Records what a session reads.
 ///
-/// Invariant: of a key that was read, the client is told of every change that it has not seen. When a request
-/// begins, the groups of transactions that were told of are counted, and then the snapshot is renewed; so it has
+/// Invariant: for a key that was read, the client is notified of every change that it has not seen. When a request
+/// begins, the published groups of transactions are counted, and then the snapshot is renewed, so it includes
 /// them all. A key that is entered while the count is still the same will be found by the next group. If the
-/// count has moved, the snapshot is renewed once more if nothing was read yet, or else the key is said to have
+/// count has changed, the snapshot is renewed once more if nothing was read yet; otherwise the key is reported as
 /// changed, since it may have.
 ///
-/// Invariant: what the client is told of a key comes behind the replies with what it has read, for the mailbox is
-/// held from the beginning of the request on.
+/// Invariant: notifications about a key come after the replies with what was read of it, because the mailbox is
+/// held from the beginning of the request.
 pub(crate) struct Reader {
     pub(super) tracker: Arc<Tracker>,
     pub(super) client: Arc<Client>,
-    /// The groups that the request under way has seen.
+    /// The number of groups that the current request has seen.
     groups: AtomicU64,
-    /// Its reads go into the table; or else it has prefixes, or does not want that now.
+    /// Whether its reads go into the table. If not, it has prefixes, or does not want that now.
     pub(super) enters: AtomicBool,
-    /// It is told of keys by prefixes.
+    /// Whether it is notified of keys by prefixes.
     pub(super) has_prefixes: AtomicBool,
 }
 
@@ -42,26 +42,26 @@ impl Reader {
         Self { tracker, client, groups, enters, has_prefixes: AtomicBool::new(false) }
     }
 
-    /// A request begins. What it reads must be taken from the store after this.
+    /// Begins a request, whose reads must be taken from the store after this.
     pub(super) fn begin(&self) {
         self.client.hold();
         self.groups.store(self.tracker.groups(), Ordering::Relaxed);
     }
 
-    /// A command reads its keys, if it is one that does. Tells whether what it reads is sure to be current; if
-    /// not, its snapshot is to be renewed.
+    /// Records the keys of a command that reads. Returns whether what it reads is certainly current; if not, its
+    /// snapshot must be renewed.
     pub(in crate::redis) fn remember(&self, command: &Command, call: &Call<'_>) -> bool {
         !reads(command) || self.enter(command, call)
     }
 
-    /// As [`remember`](Self::remember), in a transaction that has read before, so that its snapshot is what it is.
+    /// Like [`remember`](Self::remember), in a transaction that has already read, so its snapshot cannot change.
     pub(in crate::redis) fn remember_within(&self, command: &Command, call: &Call<'_>) {
         if reads(command) {
             self.remember_named(command, call);
         }
     }
 
-    /// The same of all keys that a command names, whatever it does with them.
+    /// Like [`remember_within`](Self::remember_within), for any command that names keys.
     pub(in crate::redis) fn remember_named(&self, command: &Command, call: &Call<'_>) {
         if !self.enter(command, call) {
             self.invalidate(command, call.request);
@@ -74,7 +74,7 @@ impl Reader {
             return true;
         }
         if !is_told_of(call.database) {
-            // Nobody will say when it changes.
+            // There will be no notification when it changes.
             self.invalidate(command, call.request);
             return true;
         }
@@ -82,7 +82,7 @@ impl Reader {
         !enters || self.tracker.remember(self.client.id, keys(command, call.request), groups)
     }
 
-    /// Says that the keys of a request have changed.
+    /// Reports the keys of a request as changed.
     fn invalidate(&self, command: &Command, request: Request<'_>) {
         let by_prefix = !self.enters.load(Ordering::Relaxed);
         self.tracker.invalidate(self.client.id, keys(command, request), by_prefix);

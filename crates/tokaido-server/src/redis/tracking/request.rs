@@ -1,4 +1,4 @@
-//! One request of a session, as far as tracking is concerned.
+//! The steps of a request that concern tracking.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// A request begins. A session that tracks keys reads what was committed until now.
+/// Begins a request. A session that tracks keys gets a snapshot of everything committed so far.
 pub(in crate::redis) fn begin(
     session: &Session,
     target: &mut Target<'_>,
@@ -26,7 +26,7 @@ pub(in crate::redis) fn begin(
     Ok(reader)
 }
 
-/// Notes that a command reads its keys, if the session tracks them, and lets it read what is committed now.
+/// Records that a command reads its keys, if the session tracks them, and lets it read what is committed now.
 pub(in crate::redis) fn note_reads(
     command: &Command,
     call: &Call<'_>,
@@ -41,7 +41,7 @@ pub(in crate::redis) fn note_reads(
     Ok(())
 }
 
-/// A request has run: what it has changed is the session's own, and what CLIENT CACHING has chosen was for it.
+/// Ends a request: its changes count as the session's own, and the choice of CLIENT CACHING was for it.
 pub(in crate::redis) fn end(
     session: &mut Session,
     call: &Call<'_>,

@@ -16,9 +16,9 @@ use crate::redis::{
 pub(super) enum Mode {
     /// Those that it reads.
     Reads,
-    /// Those that it reads with the request behind CLIENT CACHING YES.
+    /// Those that it reads in the request after CLIENT CACHING YES.
     OptIn,
-    /// Those that it reads, but not with the request behind CLIENT CACHING NO.
+    /// Those that it reads, except in the request after CLIENT CACHING NO.
     OptOut,
     /// Those that begin with its prefixes.
     Broadcast,
@@ -29,24 +29,24 @@ pub(super) struct Wish {
     pub(super) mode: Mode,
     pub(super) skips_own: bool,
     pub(super) redirect: Option<Arc<Client>>,
-    /// More prefixes.
+    /// Additional prefixes.
     pub(super) prefixes: Vec<Arc<[u8]>>,
 }
 
-/// A session tracks keys, until this is dropped.
+/// A session tracks keys until this is dropped.
 pub(in crate::redis) struct Tracking {
     reader: Arc<Reader>,
     mode: Mode,
     skips_own: bool,
-    /// The session that is told; 0: this one.
+    /// The session to notify; 0: this one.
     redirect: u64,
     prefixes: BTreeSet<Arc<[u8]>>,
-    /// CLIENT CACHING was called for the next request.
+    /// Whether CLIENT CACHING was called for the next request.
     is_chosen: bool,
 }
 
 impl Tracking {
-    /// Begins to track, or does so in another way.
+    /// Begins to track, or changes how.
     pub(super) fn turn_on(
         before: Option<Self>,
         tracker: &Arc<Tracker>,
@@ -55,7 +55,7 @@ impl Tracking {
     ) -> Result<Self, Failure> {
         let Wish { mode, skips_own, redirect, prefixes } = wish;
         let target = redirect.as_ref().map_or(0, |target| target.id);
-        // Nothing of it is to stand before the reply to this request.
+        // No notification may precede the reply to this request.
         client.hold();
         tracker.enter(Listener { client: Arc::clone(&client), redirect, skips_own })?;
         let mut tracking = before.unwrap_or_else(|| Self {
@@ -79,7 +79,7 @@ impl Tracking {
         self.mode
     }
 
-    /// The session that is told; 0: this one.
+    /// The session to notify; 0: this one.
     pub(super) fn redirect(&self) -> u64 {
         self.redirect
     }
@@ -88,7 +88,7 @@ impl Tracking {
         &self.prefixes
     }
 
-    /// It is not told of what it has changed itself.
+    /// Whether it is not notified of its own changes.
     pub(in crate::redis) fn skips_own(&self) -> bool {
         self.skips_own
     }
@@ -97,7 +97,7 @@ impl Tracking {
         self.is_chosen
     }
 
-    /// CLIENT CACHING was called for the next request, or that is over.
+    /// Sets whether CLIENT CACHING was called for the next request.
     pub(in crate::redis) fn choose(&mut self, is_chosen: bool) {
         if self.is_chosen != is_chosen {
             self.is_chosen = is_chosen;
@@ -105,7 +105,7 @@ impl Tracking {
         }
     }
 
-    /// A request begins: gives what notes its reads, which must begin after this.
+    /// Begins a request. Returns the recorder of its reads. They must come later.
     pub(in crate::redis) fn begin(&self) -> Arc<Reader> {
         self.reader.begin();
         Arc::clone(&self.reader)
@@ -115,7 +115,7 @@ impl Tracking {
         self.reader.client.has_mark(Mark::BrokenRedirect)
     }
 
-    /// Lets others see how it tracks.
+    /// Publishes how the session tracks.
     fn show(&self) {
         let Reader { enters, has_prefixes, client, .. } = &*self.reader;
         let is_broadcast = self.mode == Mode::Broadcast;

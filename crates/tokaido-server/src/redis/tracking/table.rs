@@ -1,35 +1,35 @@
-//! The table of tracked keys: who has read which key since it last changed.
+//! The table of tracked keys: which sessions have read which key since its last change.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque, hash_set},
     sync::Arc,
 };
 
-/// How many entries of those who have left are removed beside any other work, so that nobody waits for all of
-/// them.
+/// How many entries of sessions that have left are removed along with any other operation, so that none has
+/// to wait for all of them.
 const REMOVED_AT_ONCE: usize = 32;
 
 /// A key, shared by the indexes of the table.
 type Key = Arc<[u8]>;
 
-/// Keys with the numbers of the sessions that have read them.
+/// Keys and the numbers of the sessions that have read them.
 #[derive(Default)]
 pub(super) struct Table {
     keys: HashMap<Key, Entry>,
-    /// The keys by the time of their entry, the oldest first.
+    /// The keys by time of entry, oldest first.
     ages: BTreeMap<u64, Key>,
     next_age: u64,
-    /// Readers of all keys together.
+    /// The total number of readers of all keys.
     items: usize,
-    /// What each session has read.
+    /// The keys that each session has read.
     readers: HashMap<u64, HashSet<Key>>,
-    /// Sessions that have left, with keys that they may still stand under.
+    /// Sessions that have left, and keys for which they may still have entries.
     leaving: VecDeque<(u64, hash_set::IntoIter<Key>)>,
 }
 
 struct Entry {
     age: u64,
-    /// In order.
+    /// Sorted.
     readers: Vec<u64>,
 }
 
@@ -39,12 +39,12 @@ impl Table {
         self.keys.len()
     }
 
-    /// How many readers the keys have, together.
+    /// The total number of readers of all keys.
     pub(super) fn items(&self) -> usize {
         self.items
     }
 
-    /// Notes that a session reads a key.
+    /// Records that a session reads a key.
     pub(super) fn remember(&mut self, key: &[u8], reader: u64) {
         self.remove_some();
         let key = match self.keys.get_key_value(key) {
@@ -68,7 +68,7 @@ impl Table {
         key
     }
 
-    /// Takes a key out, but for the reader that is to stay; gives the readers that are out.
+    /// Removes all readers of a key except for the one that stays. Returns the readers removed.
     pub(super) fn take(&mut self, key: &[u8], stays: Option<u64>) -> Vec<u64> {
         let Some((key, mut entry)) = self.keys.remove_entry(key) else { return Vec::new() };
         let stays = stays.filter(|reader| entry.readers.binary_search(reader).is_ok());
@@ -90,7 +90,7 @@ impl Table {
         }
     }
 
-    /// Takes a reader of a key out.
+    /// Removes a reader of a key.
     pub(super) fn take_reader(&mut self, key: &[u8], reader: u64) {
         let Some((key, _)) = self.keys.get_key_value(key) else { return };
         let key = Arc::clone(key);
@@ -98,7 +98,7 @@ impl Table {
         self.remove(reader, &key);
     }
 
-    /// Takes out the key that has been there for the longest, with its readers.
+    /// Removes the oldest key, and returns it with its readers.
     pub(super) fn take_oldest(&mut self) -> Option<(Key, Vec<u64>)> {
         let (_, key) = self.ages.first_key_value()?;
         let key = Arc::clone(key);
@@ -106,7 +106,7 @@ impl Table {
         Some((key, readers))
     }
 
-    /// A session has left. Its entries go little by little.
+    /// Removes a session that has left. Its entries are removed gradually.
     pub(super) fn leave(&mut self, reader: u64) {
         if let Some(keys) = self.readers.remove(&reader) {
             self.leaving.push_back((reader, keys.into_iter()));
@@ -114,7 +114,7 @@ impl Table {
         self.remove_some();
     }
 
-    /// Removes some entries of those who have left.
+    /// Removes some entries of sessions that have left.
     pub(super) fn remove_some(&mut self) {
         for _ in 0..REMOVED_AT_ONCE {
             let Some((reader, keys)) = self.leaving.front_mut() else { return };
@@ -129,7 +129,7 @@ impl Table {
     }
 
     fn remove(&mut self, reader: u64, key: &Key) {
-        // It may be that it has come back meanwhile.
+        // The session may have read the key again in the meantime.
         if self.readers.get(&reader).is_some_and(|keys| keys.contains(key)) {
             return;
         }
@@ -243,7 +243,7 @@ mod tests {
         table.leave(1);
         assert!(table.items() > 900, "all entries were removed at once");
         table.remember(b"other", 2);
-        // It has come back: what it reads now is not removed with what it has left.
+        // The session reads a key again: the new entry is not removed with those it has left.
         table.remember(&999u32.to_be_bytes(), 1);
         for _ in 0..1000 {
             table.remove_some();

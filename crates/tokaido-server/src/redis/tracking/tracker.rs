@@ -1,4 +1,4 @@
-//! Who tracks which keys, and how they are told of changes.
+//! Which sessions track which keys, and how they are notified of changes.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -21,16 +21,16 @@ use super::{
 };
 use crate::redis::failure::Failure;
 
-/// A table of more keys is dropped by a thread of its own, since others wait for the one that has it.
+/// A table with more keys is dropped by a separate thread, because others wait for the thread that holds it.
 const DROPPED_HERE_MAX: usize = 1000;
 
-/// Tells clients of changes of the keys that they have read, or whose prefixes they have named. It observes the
-/// store only while somebody tracks.
+/// Notifies clients of changes of the keys that they have read, or that have a prefix they named. It observes the
+/// store only while at least one session tracks.
 ///
-/// Keys are those of all databases: as in Redis, a message does not name one.
+/// The keys are those of all databases: as in Redis, a message does not name the database.
 pub(crate) struct Tracker {
     store: Weak<dyn Store>,
-    /// How many groups of transactions it was told of.
+    /// How many groups of transactions have been reported to it.
     groups: AtomicU64,
     /// Maximum number of keys in the table.
     keys_max: AtomicUsize,
@@ -39,16 +39,16 @@ pub(crate) struct Tracker {
 
 #[derive(Default)]
 struct State {
-    /// As long as anybody tracks.
+    /// Present as long as any session tracks.
     observer: Option<ObserverGuard>,
     listeners: HashMap<u64, Listener>,
     table: Table,
     prefixes: Prefixes,
-    /// The sessions that made transactions of the group under way, of those that are not told of their own.
+    /// The sessions that made transactions of the current group, if they are not notified of their own changes.
     authors: HashMap<CommitNumber, u64>,
 }
 
-/// What INFO tells.
+/// The numbers that INFO reports.
 pub(crate) struct Sizes {
     pub(crate) clients: usize,
     pub(crate) keys: usize,
@@ -76,12 +76,12 @@ impl Tracker {
         }
     }
 
-    /// How many groups it was told of. What is read of the store after this call has them all.
+    /// How many groups have been reported. Reads of the store after this call see all of them.
     pub(in crate::redis) fn groups(&self) -> u64 {
         self.groups.load(Ordering::SeqCst)
     }
 
-    /// A session tracks keys, or does so in another way.
+    /// Makes a session track keys, or changes how.
     pub(super) fn enter(self: &Arc<Self>, listener: Listener) -> Result<(), Failure> {
         let mut state = self.lock();
         if state.observer.is_none() {
@@ -94,12 +94,12 @@ impl Tracker {
         Ok(())
     }
 
-    /// It is told of the keys with a prefix.
+    /// Notifies the session of keys with a prefix.
     pub(super) fn add_prefix(&self, session: u64, prefix: &Arc<[u8]>) {
         self.lock().prefixes.add(prefix, session);
     }
 
-    /// A session tracks no longer.
+    /// Ends a session's tracking.
     pub(super) fn leave<'p>(&self, session: u64, prefixes: impl Iterator<Item = &'p Arc<[u8]>>) {
         let mut state = self.lock();
         state.listeners.remove(&session);
@@ -111,8 +111,8 @@ impl Tracker {
         }
     }
 
-    /// Notes that a session reads keys, unless it has left. Tells whether no group has come since there were so
-    /// many: if one has, what the session reads may be older than it.
+    /// Records that a session reads keys, unless it has left. Returns whether the number of groups is still
+    /// `groups`: if not, what the session reads may be older than the latest group.
     pub(in crate::redis) fn remember<'k>(
         &self,
         session: u64,
@@ -135,7 +135,7 @@ impl Tracker {
         self.groups() == groups
     }
 
-    /// Tells a session that keys have changed; with `by_prefix`, only of those that begin with one of its prefixes.
+    /// Notifies a session that keys have changed; with `by_prefix`, only of those with one of its prefixes.
     pub(super) fn invalidate<'k>(
         &self,
         session: u64,
@@ -152,8 +152,8 @@ impl Tracker {
         }
     }
 
-    /// The transaction of this number, which is committed but not told of, is of a session that is not told of its
-    /// own.
+    /// Records that a committed but unpublished transaction was made by this session, which is not notified of its
+    /// own changes.
     pub(super) fn note_author(&self, number: CommitNumber, session: u64) {
         self.lock().authors.insert(number, session);
     }
@@ -181,7 +181,7 @@ impl Observer for Tracker {
         let is_meant = |change: &&Change<'_>| {
             !change.database.is_elements() && Some(change.database) != internal
         };
-        // Each key with the one session that has changed it, if it is not to be told of that.
+        // Each key, with the one session that has changed it if that is not to be notified.
         let mut changed: BTreeMap<&[u8], Option<u64>> = BTreeMap::new();
         for transaction in group {
             let author = state.authors.get(&transaction.number).copied();
@@ -211,14 +211,14 @@ fn key_of<'g>(change: &Change<'g>) -> Option<&'g [u8]> {
 }
 
 impl State {
-    /// Tells everybody that all keys have changed.
+    /// Notifies all sessions that all keys have changed.
     fn flush(&mut self) {
         let message = Message::of_all();
         self.listeners.values().for_each(|listener| listener.tell(&message));
         drop_aside(mem::take(&mut self.table));
     }
 
-    /// Tells of keys that were changed, each by the session beside it, if that is not to be told.
+    /// Notifies of changed keys. The session given with a key has changed it and is not to be notified.
     fn tell(&mut self, changed: &BTreeMap<&[u8], Option<u64>>) {
         let Self { listeners, table, prefixes, .. } = self;
         table.remove_some();
@@ -249,7 +249,7 @@ fn tell_readers(listeners: &HashMap<u64, Listener>, key: &[u8], readers: &[u64])
     }
 }
 
-/// Tells sessions of keys, but for what they have changed themselves if they are not to be told of that.
+/// Notifies sessions of keys, leaving out their own changes if they are not to be notified of these.
 fn tell_all(
     listeners: &HashMap<u64, Listener>,
     sessions: &BTreeSet<u64>,
@@ -272,13 +272,13 @@ fn tell_all(
 
 fn drop_aside(table: Table) {
     if table.len() > DROPPED_HERE_MAX {
-        // Without a thread it is dropped here.
+        // If no thread can be created, the table is dropped here.
         let _ = thread::Builder::new().name("forget".to_owned()).spawn(move || drop(table));
     }
 }
 
-/// Which session made which transactions of the current group. Forgotten once the group is published or has
-/// failed, since its numbers may then be given to other transactions.
+/// Which session made which transactions of the current group. Discarded once the group is published or has
+/// failed, because its numbers may then be given to other transactions.
 pub(in crate::redis) struct Authored {
     tracker: Arc<Tracker>,
     numbers: Vec<CommitNumber>,
@@ -304,7 +304,7 @@ impl Drop for Authored {
     }
 }
 
-/// Whether the observer is told of what happens in a database: it is not if that is mounted.
+/// Whether the observer is told of changes in a database. It is not if the database is mounted.
 pub(super) fn is_told_of(database: DatabaseId) -> bool {
     database.mount().is_none()
 }
