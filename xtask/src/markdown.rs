@@ -1,4 +1,6 @@
-//! The parts of Markdown that the checks of the documents need: fences and table rows.
+//! The parts of Markdown that the checks of the documents need.
+
+use std::{collections::HashSet, iter};
 
 /// A fenced block of code.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,6 +26,36 @@ pub(crate) fn fences(page: &str) -> Vec<Fence<'_>> {
         fences.push(Fence { language, name, line: index + 1, text: text.collect() });
     }
     fences
+}
+
+/// The lines outside of [`fences`].
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut lines: Vec<_> = page.lines().map(Some).collect();
+    for fence in fences(page) {
+        let end = lines.len().min(fence.line + fence.text.len() + 1);
+        lines[fence.line - 1..end].fill(None);
+    }
+    lines.into_iter().flatten()
+}
+
+/// The targets of all links.
+pub(crate) fn links(page: &str) -> impl Iterator<Item = &str> {
+    let ends = prose(page).flat_map(|line| line.split("](").skip(1));
+    ends.filter_map(|end| end.split(')').next())
+}
+
+/// The anchors of the headings, as on GitHub: lower case, no punctuation, numbered if repeated.
+pub(crate) fn anchors(page: &str) -> HashSet<String> {
+    let mut anchors = HashSet::new();
+    for heading in prose(page).filter_map(|line| line.strip_prefix('#')) {
+        let text = heading.trim_start_matches('#').trim().to_lowercase();
+        let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let numbered = (1..).map(|n| format!("{anchor}-{n}"));
+        let mut names = iter::once(anchor.clone()).chain(numbered);
+        names.find(|name| anchors.insert(name.clone()));
+    }
+    anchors
 }
 
 /// The cells of each row of each table, without heads and rules.
@@ -61,6 +93,16 @@ mod tests {
         assert_eq!((fences[0].language, fences[0].name), ("lua", "hits.lua"));
         assert_eq!((fences[0].line, &fences[0].text[..]), (2, &["return {}", ""][..]));
         assert_eq!((fences[1].language, fences[1].name), ("console", ""));
+    }
+
+    #[test]
+    fn links_and_headings_are_outside_of_fences() {
+        let page = "# One `two`, three\n[a](b.md#c), [d](https://e)\n## Again\n\
+                    ```sh\n# no heading\n[f](g)\n```\n## Again\n";
+        assert_eq!(links(page).collect::<Vec<_>>(), ["b.md#c", "https://e"]);
+        let expected = ["one-two-three", "again", "again-1"].map(str::to_owned);
+        assert_eq!(anchors(page), HashSet::from(expected));
+        assert_eq!(prose("a\n```\nwithout an end").collect::<Vec<_>>(), ["a"]);
     }
 
     #[test]
