@@ -1,6 +1,6 @@
 """Users, and commands to try with them, for the ACL tests."""
 
-# `K` is a key, `L` another one, `C` a channel; words separated by `|` form one argument with spaces.
+# Separated by `;` or a line end. `K` is a key, `L` another one, `C` a channel.
 COMMANDS = """
 get K; set K v; set K v GET; set K v EX 10; getdel K; getex K; getset K v; append K v; strlen K; incr K; incrby K 1
 incrbyfloat K 1; decr K; mget K L; mset K v L v; msetnx K v L v; setnx K v; setex K 1 v; psetex K 1 v; setrange K 0 v

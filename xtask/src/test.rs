@@ -177,7 +177,7 @@ const BENCH_PACKAGES: [&str; 15] = [
     "tarantool",
 ];
 
-/// redis-py, redis-cli, memcached's clients, HTTP, and shutdowns. Tests start their own servers.
+/// The tests in Python: clients, peers, and all that ends a server. They start their own servers.
 fn python() -> Outcome<Ready> {
     let redis = setup::program("redis-server", "redis-server")?;
     for missing in [programs()?, peers()?, browser()?, setup::python_environment()?] {

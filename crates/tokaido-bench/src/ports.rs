@@ -7,8 +7,8 @@ use std::{
     ops::Range,
 };
 
-/// Ports that Linux does not assign to outgoing connections. Such a port could be taken before the
-/// server has it, and a client that probes it could connect to itself.
+/// Ports that Linux does not assign to outgoing connections. A port that it does could be taken
+/// before the server has it, and a client that probes it could connect to itself.
 const PORTS: Range<u16> = 10_000..32_768;
 
 /// Maximum number of attempts.

@@ -93,7 +93,7 @@ impl Table<'_> {
         random: Random<'_>,
         visit: Visit<'_>,
     ) -> Result<(), ReadError> {
-        /// Less than one in this many elements are drawn one by one.
+        /// If less than one in this many elements is wanted, they are drawn one by one.
         const SMALL_PART: u64 = 3;
         /// This many draws per wanted element are enough, unless the elements are clustered.
         const DRAWS_EACH: u64 = 4;

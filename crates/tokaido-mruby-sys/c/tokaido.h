@@ -34,7 +34,7 @@ typedef struct tokaido_item {
   size_t len;
 } tokaido_item;
 
-/* The callbacks of C in Rust. None of these unwinds. */
+/* The functions of Rust that C calls. None of these unwinds. */
 typedef struct tokaido_calls {
   /* Runs an operation of c/methods.c. Returns 0, and an answer that is valid until the next call; otherwise `answer`
    * has the message of an error. */
@@ -102,8 +102,8 @@ typedef struct tokaido_vm {
   const char *method;
   mrb_sym method_symbol;
   struct RObject *stop;
-  /* The local variables of the typed lines, and how many of their values are on the stack; NULL before the first line.
-   * */
+  /* The local variables of the typed lines, and how many of their values are on the stack;
+   * NULL before the first line. */
   struct mrb_ccontext *lines;
   mrb_int kept;
   /* The classes of objects that C code creates. */
@@ -132,8 +132,8 @@ int tokaido_call(tokaido_vm *vm, const char *method, const tokaido_item *argumen
 int tokaido_run_procedure(tokaido_vm *vm, size_t place, bool is_handler, const tokaido_item *arguments, size_t count);
 /* Answers a request with a mod_mruby script, given by its index. */
 int tokaido_answer(tokaido_vm *vm, size_t place);
-/* Runs a typed line. The next line sees its local variables. The gathered value is a text that shows the line's value.
- * */
+/* Runs a typed line. Later lines see its local variables.
+ * The gathered value is a text that shows the line's value. */
 int tokaido_type(tokaido_vm *vm, const char *text, size_t len, const char *path);
 /* Whether a line has defined a local variable of this name. */
 bool tokaido_has_local(tokaido_vm *vm, const char *name);

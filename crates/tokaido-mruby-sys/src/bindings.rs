@@ -27,7 +27,7 @@ pub struct Item {
     pub len: usize,
 }
 
-/// The callbacks of C. None of these may unwind.
+/// The functions of Rust that C calls. None of these may unwind.
 #[repr(C)]
 pub struct Calls {
     pub native: unsafe extern "C" fn(

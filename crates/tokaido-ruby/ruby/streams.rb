@@ -25,7 +25,7 @@ module Tokaido
     # Deletes an entry; returns whether it existed.
     def delete(id) = @database.__stream([DELETE, @key, id])
 
-    # Deletes the first entries, all but `max_count` or those before `min_id`; returns their number.
+    # Deletes entries: all but the last `max_count`, or those before `min_id`. Returns their number.
     def trim(max_count: nil, min_id: nil)
       all = 0
       while true

@@ -28,7 +28,7 @@ use crate::{
 /// A function of the host program, which is kept when the virtual machine is replaced.
 pub(crate) type SharedCommand = Rc<RefCell<HostFunction>>;
 
-/// The callbacks of C.
+/// The functions that C calls.
 pub(crate) static CALLS: Calls = Calls { native, gather_begin, gather };
 
 /// Maximum number of arguments of an operation; `c/methods.c` has the same.

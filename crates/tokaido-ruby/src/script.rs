@@ -47,8 +47,8 @@ pub struct ShownValue {
 impl RubyVm {
     /// Runs a text as the top level of a file, outside of any transaction, for `tokaido run`. Its memory and its time are
     /// limited only if [`Limits`](tokaido_script::Limits) says so for scripts; [`interrupt`](Self::interrupt) stops it.
-    /// `Tokaido.transact { |tx| … }` runs its block in a transaction that is durable when it returns, `Tokaido.snapshot {
-    /// |tx| … }` on a snapshot, and `puts` writes to standard output. The arguments are `ARGV`.
+    /// `Tokaido.transact { |tx| … }` runs its block in a transaction that is durable when it returns,
+    /// `Tokaido.snapshot { |tx| … }` on a snapshot, and `puts` writes to standard output. The arguments are `ARGV`.
     ///
     /// # Errors
     /// See [`CallError`].

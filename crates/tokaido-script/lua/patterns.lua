@@ -1,5 +1,5 @@
 -- The pattern functions of `string`. LuaJIT's matcher works in C, where no time limit reaches it,
--- so potentially long matches go to the product's own matcher, which counts its steps and gives up.
+-- so potentially long matches go to Tokaido's own matcher, which counts its steps and gives up.
 
 local core = ...
 

@@ -194,7 +194,7 @@ function core.id_range(range)
   return plan, low, high
 end
 
--- Reads the next page; tells whether it has anything. The last id becomes the end after which the rest is.
+-- Reads the next page; tells whether it has anything. The last id becomes the excluded start of the rest.
 local page, PAGE_ENTRIES_MAX = native.stream_page, core.PAGE_ENTRIES_MAX
 local function load_page(state)
   local entries = state.entries

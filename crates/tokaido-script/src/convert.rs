@@ -119,7 +119,7 @@ impl Converter {
         }
     }
 
-    /// A plain one that reads nil in tables as null.
+    /// A plain one that pushes nil in tables as null, if `has_null`.
     pub(crate) fn with_null(mut self, has_null: bool) -> Self {
         self.style = Style::Plain { has_null, is_lenient: false };
         self

@@ -1,7 +1,7 @@
 //! What user code finds: which functions there are, how files become procedures, and what happens to
 //! undeclared variables.
 
-/// A kind of Lua code. One is for Ruby; it only has here what a file may say about itself.
+/// A kind of Lua code. One is of Ruby: only what its files may say about themselves is here.
 ///
 /// Every dialect is built on the core of the prelude: databases, transactions, values, errors, limits.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Setting {
     }
 }
 
-/// What an assignment to an undeclared variable does. Each file has its own globals.
+/// What an assignment to an undeclared variable does. Each file has its own globals, except OpenResty's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Globals {
     /// It is an error, since it is an accident.

@@ -109,7 +109,7 @@ fn compile(
     })
 }
 
-/// Source text without a byte order mark or `#!` line; the lines keep their numbers.
+/// Source text without a byte order mark; a `#!` line is commented out, to keep line numbers.
 pub(crate) fn source_text(text: &[u8]) -> Vec<u8> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let comment: &[u8] = if text.starts_with(b"#!") { b"--" } else { b"" };

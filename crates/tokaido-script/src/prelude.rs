@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The core of every dialect, in the order in which the files build on each other. Each comes with
-/// what it gets beside the table of parts.
+/// what it gets besides the table of parts.
 const CORE: [(&str, &[&str]); 23] = [
     (include_str!("../lua/native.lua"), &[]),
     (include_str!("../lua/text.lua"), &[]),

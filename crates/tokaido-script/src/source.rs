@@ -55,8 +55,8 @@ impl Source {
     /// What it says about itself in comments `-- name: value` (in Ruby `# name: value`) above its first line of code, then
     /// what the configuration says about it. Later entries override earlier ones.
     ///
-    /// An unnoticed setting could leave a route unguarded. So a known setting that is written differently
-    /// is an error, and so is an unknown one in a file with a route.
+    /// An unnoticed setting could leave a route unguarded. So a known setting that is written differently or
+    /// twice is an error, and so is an unknown one in a file with a route, or in a dialect with guards.
     ///
     /// # Errors
     /// In these cases, with a message.
@@ -118,7 +118,7 @@ impl Source {
         comments
     }
 
-    /// Its first lines, up to one that is not UTF-8, without a `#!` line.
+    /// Its first lines, up to one that is not UTF-8, without lines that begin with `#!`.
     fn head(&self) -> impl Iterator<Item = &str> {
         let text = self.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.text);
         let lines = text.split(|&b| b == b'\n').filter(|line| !line.starts_with(b"#!"));

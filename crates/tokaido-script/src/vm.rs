@@ -182,12 +182,12 @@ impl Vm {
         self.lend(scope);
     }
 
-    /// Lends what a call of [`Context::procedure`](crate::bridge::Context) needs.
+    /// Prepares a call that [`Context::procedure`](crate::bridge::Context) names; lends it `scope`.
     fn lend(&mut self, scope: Scope<'_>) {
         self.state.forget_seed();
         self.forget_dropped();
-        // SAFETY: the caller lends both for the call, and `end` takes them back before the call
-        // returns.
+        // SAFETY: the caller lends transaction and host, to be used only here, until the call
+        // returns, and `end` takes them back before that.
         unsafe { self.state.context().begin(scope) };
     }
 

@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Vm {
-    /// Runs a chunk outside of any transaction, for `tokaido run` and the shell. Its memory has no limit. Its time
-    /// has one only if [`Limits::script_time`] is set; [`interrupt`](Self::interrupt) stops it.
+    /// Runs a chunk outside of any transaction, for `tokaido run` and the shell. Its memory and time have no limits
+    /// but those of scripts, if set, in [`Limits`](crate::Limits); [`interrupt`](Self::interrupt) stops it.
     /// In the native dialect, `tokaido.transact(f, …)` calls `f(tx, …)` in a transaction that is durable when it
     /// returns, `tokaido.snapshot(f, …)` calls it on a snapshot, and `print` writes to stdout. The
     /// arguments are `...` in the chunk, and the global `arg`. In the dialects of Kyoto Tycoon and Tokyo Tyrant the

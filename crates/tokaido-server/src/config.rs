@@ -105,7 +105,7 @@ pub struct Config {
     pub mod_mruby: ApacheConfig,
     /// Sizes and times.
     pub limits: Limits,
-    /// The file that they were read from, to which `CONFIG REWRITE` writes; `None`: there is none.
+    /// The file that this was read from, to which `CONFIG REWRITE` writes; `None`: there is none.
     #[serde(skip)]
     pub file: Option<PathBuf>,
 }

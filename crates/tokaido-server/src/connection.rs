@@ -27,8 +27,8 @@ const SWEEP_MS_MIN: u64 = 5;
 /// How long a connection must be idle to count as at rest.
 const REST_MS: u64 = 500;
 
-/// How long, and for how many bytes, a refused connection is still read from before it is closed.
-/// Closing it with unread input would reset it, and the client might never see the reason.
+/// How long, and for how many bytes, a connection is still read from after its last reply. Closing
+/// it with unread input would reset it, and the client might never see the reason.
 #[derive(Clone, Copy)]
 struct Linger {
     time: Duration,

@@ -339,7 +339,7 @@ impl LocalProgram {
         self.runtime.retire();
     }
 
-    /// Notes that a handler or timer of that generation waits no more. The last one takes a retired program with it.
+    /// Notes that a handler or timer of that generation waits no more. A retired program goes with its last one.
     pub(crate) fn end_wait(&mut self, generation: u64) {
         if self.program.generation() == generation {
             self.waiting -= 1;
@@ -353,7 +353,7 @@ impl LocalProgram {
         self.retired.retain(|retired| retired.waiting > 0);
     }
 
-    /// The procedures of the program of that generation, of which a handler waits.
+    /// The procedures of the program of that generation, in which a handler or timer waits.
     pub(crate) fn waiting_procedures(&mut self, generation: u64) -> Procedures<'_> {
         let of_generation = |retired: &&mut Retired| retired.program.generation() == generation;
         let (program, runtime) = match self.retired.iter_mut().find(of_generation) {

@@ -20,7 +20,7 @@ use crate::{
     worker::Worker,
 };
 
-/// The timers for which a stopping worker waits: those yet to be run, and those run because it stops.
+/// The timers for which a stopping worker waits: those yet to be run, and those run before their time.
 #[derive(Debug, Default)]
 pub(crate) struct OpenTimers(Cell<usize>);
 

@@ -68,7 +68,7 @@ impl Heartbeat {
         self.begin(IN_PROCEDURE)
     }
 
-    /// Notes that procedures are loaded, which runs their files. It ends when the guard is dropped.
+    /// Notes that loading begins, which runs procedure files. It ends when the guard is dropped.
     pub(crate) fn begin_loading(&self) -> InProcedure<'_> {
         self.begin(LOADING)
     }

@@ -6,7 +6,7 @@
 //! groups a worker may take it for a group of its own, if nobody waits in the queue: that saves a
 //! short write the round trip to the thread, which takes longer than the write.
 //!
-//! Invariant: [`Job::finish`] is called exactly once for every job that was taken, after the flush
+//! Invariant: [`Job::finish`] is called exactly once for every job that was run, after the flush
 //! that covers it, and with the outcome of that flush.
 
 use std::{
@@ -266,7 +266,7 @@ struct WriterLoop<'w> {
     group: Group<Box<dyn Job>>,
     /// Maximum number of jobs that one flush covers. Each of them waits for the slowest.
     group_jobs_max: usize,
-    /// A group takes no further job once its jobs have run this long.
+    /// A group takes no further job once this time has passed since its first job ended.
     group_time: Duration,
     upkeep: Upkeep,
     is_first: bool,

@@ -1,4 +1,4 @@
-//! Low limits over real sockets: each holds, and its error message names it.
+//! Low limits over real sockets: each holds, and its error message states it.
 
 mod common;
 

@@ -93,7 +93,7 @@ pub fn meta_search(
     Ok(Found { count: keys.len(), keys, hint })
 }
 
-/// The query as the combination needs it: skipping and limiting must be done after combining.
+/// The query without what is done after combining: skipping, and the limit, which a union keeps.
 fn unlimited(query: &Query, operation: SetOperation) -> Query {
     let max = if operation == SetOperation::Union { query.wanted() } else { usize::MAX };
     Query { max, skip: 0, ..query.clone() }

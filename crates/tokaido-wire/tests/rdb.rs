@@ -7,7 +7,7 @@ use proptest::prelude::*;
 mod checks;
 mod corpus;
 
-/// A type byte, and after it bytes as lengths, packed forms and texts may begin.
+/// A type byte, a count, and then lengths, packed forms, texts and any bytes.
 fn near_value() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..4),

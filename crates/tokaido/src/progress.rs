@@ -26,7 +26,7 @@ pub(crate) struct Progress {
     rows: u64,
 }
 
-/// A bar's position is updated once per this many rows, so that drawing costs no time.
+/// A bar's position is updated only once per this many rows, since drawing costs time.
 const ROWS_PER_UPDATE: u64 = 512;
 
 impl Progress {

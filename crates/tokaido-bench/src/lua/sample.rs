@@ -8,7 +8,7 @@ use super::{Sample, Subject};
 /// The minimum duration of a sample, as a multiple of the clock's resolution and of the overhead around the calls.
 const PRECISION: u32 = 100;
 
-/// Maximum number of calls of one sample: calls that are optimised away would never end.
+/// Maximum number of calls of one sample: of calls that are optimised away no number is enough.
 const COUNT_MAX: u64 = 1 << 40;
 
 /// Samples without a call, whose median is the overhead around the loop.

@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::run::{Load, Outcome, Pace};
 
-/// The fraction of the time above which a generator that runs, or is ready to, is at its limit.
+/// The fraction of the time from which on a generator that runs, or is ready to, is at its limit.
 const BUSY_MIN: f64 = 0.9;
 
-/// The fraction of the requested rate above which it counts as reached.
+/// The fraction of the requested rate from which on it counts as reached.
 const KEPT_MIN: f64 = 0.99;
 
 /// What limited the rate.

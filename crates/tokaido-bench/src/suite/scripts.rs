@@ -85,12 +85,12 @@ pub(super) fn text(name: &str) -> &'static str {
     FILES.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| *text)
 }
 
-/// Writes everything that other programs run to `directory`.
+/// Writes to `directory` everything that other programs run.
 pub(super) fn write(directory: &Path) -> Result<(), SuiteError> {
     write_some(directory, "", &[("patterns_ngx.lua", &patterns("nginx"))])
 }
 
-/// Writes everything that ours runs to `directory`.
+/// Writes to `directory` everything that ours runs.
 pub(super) fn write_procedures(directory: &Path) -> Result<(), SuiteError> {
     let patterns =
         [("patterns.lua", &*patterns("tokaido")), ("patterns_kyoto.lua", &patterns("kyoto"))];

@@ -154,7 +154,7 @@ local function remove(self)
   if db[UNDO] and not engine.remember(db, key) then return false end
   local code = engine.delete(context, db[INDEX], key, #key)
   if code ~= YES then return failed(db) end
-  -- A cache is not part of the transaction, so nothing has signalled the write to it.
+  -- A cache is not part of the transaction, so nothing signals that it was written to.
   if not self.is_ordered_ then stand(self, step_unordered(self.walk_)) end
   return true
 end

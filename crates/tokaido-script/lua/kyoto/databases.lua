@@ -284,7 +284,7 @@ local function made(name, is_own)
   return kyoto.set_meta(db, kyoto.kinds[0].meta)
 end
 
--- Makes a database of the server.
+-- Makes the object for one of the server's databases.
 function kyoto.database(name)
   local db = made(name, true)
   unsettled[#unsettled + 1] = db

@@ -16,7 +16,7 @@ local function text_of(value)
   return core.text_of(value)
 end
 
--- As in the functions that were never rewritten.
+-- The same for the functions that OpenResty has left as they were in C.
 local function strict_text(value, place)
   if type(value) == "string" then return value end
   if type(value) == "number" then return tostring(value) end

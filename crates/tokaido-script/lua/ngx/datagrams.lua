@@ -9,7 +9,7 @@ local message, data, number_of, wait = sockets.message, sockets.data, sockets.nu
 local type, error, tostring, tonumber = type, error, tostring, tonumber
 local select, floor, min = select, math.floor, math.min
 
--- The codes of Rust, and the number for receiving.
+-- The codes of Rust, and its number for receiving a datagram.
 local DONE, PENDING, ERROR = 1, 0, 4
 local DATAGRAM = 6
 
@@ -47,7 +47,7 @@ function UDP.setpeername(self, host, port)
   return 1
 end
 
--- Makes several attempts, each of which may have to wait.
+-- Repeats an attempt, waiting in between, until it is done, fails or is too late.
 local function attempt(self, request, deadline, try)
   local number = self.number
   while true do

@@ -32,7 +32,7 @@ function Cache.new(max)
   return setmetatable(self, cache_meta)
 end
 
--- The value, or else an expired value, and the flags.
+-- Three results: the value, nil if it has expired; the expired value; the flags.
 function Cache:get(key)
   local entry = self.entries[key]
   if not entry or entry.value == nil then return nil end

@@ -16,7 +16,7 @@ local run = ffi.cast("int32_t (*)(const void *, const char *, size_t, size_t)", 
 
 local NO, YES = 0, 1
 
--- By options, then by pattern; and the number at which they were made.
+-- By options, then by pattern; and the value of `regexes_number` when they were made.
 local kept, kept_number = {}, reply.regexes_number
 
 local function keep(regex, pattern, options)

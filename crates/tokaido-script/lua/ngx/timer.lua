@@ -42,7 +42,7 @@ local function add(name, is_repeated, ...)
     error("bad argument #2 to '" .. name .. "' (Lua function expected)", 2)
   end
   check_caller("ngx.timer." .. name)
-  -- What runs because of the exit may make one more timer, and that one none.
+  -- During the exit only timers without delay are made, and what these run makes none.
   if core.is_exiting and (delay_ms ~= 0 or core.running and core.running.is_last) then return nil, "process exiting" end
   local timer = {
     run = run, arguments = { select(3, ...) }, count = count - 2, delay_ms = delay_ms, is_repeated = is_repeated,

@@ -133,7 +133,7 @@ pub(super) fn sha1_hex(context: &mut Context, text: &[u8]) -> Result<i32, Fault>
 /// To be called from Lua with the VM's context.
 pub(crate) unsafe extern "C-unwind" fn lua_fetch_reply(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the prelude passes the context, which owns what is pushed, so that a raise leaks
-    // nothing; Lua calls C functions in protected mode.
+    // nothing; Lua code runs only below a protected call.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         context.lua_side.converter.push(state, &context.replied, false);

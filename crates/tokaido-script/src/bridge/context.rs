@@ -361,8 +361,8 @@ impl Context {
         self.caches[place].get_or_insert_with(|| Arc::clone(cache));
     }
 
-    /// The cache at Lua's index for it. Any transaction may write to it, and the cache knows nothing of
-    /// the transaction; but one must be running, as for every other database.
+    /// The cache that Lua names by its index. Any transaction may write to it, and the cache knows
+    /// nothing of the transaction; but one must be running, as for every other database.
     #[inline]
     pub(crate) fn cache<'t>(&self, index: i32) -> Result<&'t Cache, Fault> {
         if self.running.is_none() {
@@ -417,8 +417,8 @@ fn ended() -> Fault {
     )
 }
 
-/// The database at Lua's index for it. `None` stands for one that does not exist yet, which only a
-/// read transaction has, and which reads as empty.
+/// The database that Lua names by its index. `None` stands for one that does not exist yet, which
+/// only a read transaction has, and which reads as empty.
 pub(crate) fn database(index: i32) -> Result<Option<DatabaseId>, Fault> {
     let Ok(index) = usize::try_from(index) else { return Ok(None) };
     DatabaseId::from_number(index).map(Some).ok_or_else(no_database)

@@ -163,7 +163,7 @@ pub(super) fn response_nest(context: &mut Context) -> Result<i32, Fault> {
     Ok(YES)
 }
 
-/// Selects the response to write from here on by its place; 0 is the outer one.
+/// Selects the response to write from here on by its place; 0 is the outermost one.
 pub(super) fn response_select(context: &mut Context, place: i32) -> Result<i32, Fault> {
     let place = usize::try_from(place).unwrap_or(0);
     context.exchange.outer_response()?.nested.select(place);

@@ -26,7 +26,7 @@ const FROM_INCLUDED: i32 = 1 << 17;
 const FAR_GIVEN: i32 = 1 << 18;
 const FAR_INCLUDED: i32 = 1 << 19;
 const KEYS_ONLY: i32 = 1 << 20;
-/// With each record's expiry, which is NaN for a collection; see `lua/kyoto/walk.lua`.
+/// With each record's expiry, which is NaN for a collection; see `lua/cabinet/walk.lua`.
 const WITH_EXPIRY: i32 = 1 << 21;
 
 /// Every index fits below those bits.

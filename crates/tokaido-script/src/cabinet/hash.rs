@@ -1,4 +1,4 @@
-//! The hash functions of Kyoto Cabinet, cut to as many bits as a double holds.
+//! The hash functions of Kyoto Cabinet, cut to 48 bits, which a double holds.
 
 /// The bits of a hash that scripts get.
 const MASK: u64 = (1 << 48) - 1;

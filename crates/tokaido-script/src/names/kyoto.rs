@@ -13,7 +13,7 @@ const PAGE: Page = Page {
     text: include_str!("../../../../docs/kyoto-tycoon-lua.md"),
 };
 
-/// The names in a table: constants as `constants`, functions as `functions`, constructors as `class`.
+/// The names in a table: functions after `object`, constructors and constants after `class`.
 fn names(table: &Table, class: &str, object: &str) -> Vec<String> {
     let pairs = table.pairs::<String, Value>().map(Result::unwrap);
     pairs

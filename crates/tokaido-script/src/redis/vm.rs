@@ -164,7 +164,7 @@ impl RedisVm {
         call_error(failure, (script.name, CHUNK_NAME, line), "the script's result", &self.limits)
     }
 
-    /// Replaces the state, which is cheap: after refused memory it may be in an untested condition.
+    /// Replaces the state, which may be in an untested condition after refused memory; that is cheap.
     fn replace_state(&mut self) {
         match start(&Dialect::REDIS, self.limits, &self.interrupt, self.version) {
             Ok(state) => {

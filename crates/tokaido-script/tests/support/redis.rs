@@ -62,7 +62,7 @@ impl RedisBed {
         self.transact(|vm, _, scope| vm.call(call, scope))
     }
 
-    /// Loads a library's code, after its first line.
+    /// Loads a library with this code after its first line.
     pub fn load(&mut self, body: &str) -> Result<(), LibraryError> {
         let code = format!("#!lua name=lib\n{body}");
         self.functions.load("lib", code.as_bytes()).map(drop)

@@ -25,7 +25,7 @@ const COUNT_MAX: u64 = 10_000_000;
 pub struct Limit {
     /// Its name with the section: `limits.script_ms`.
     pub path: &'static str,
-    /// Its name. What it counts in stands at its end or before `_max`: `bytes`, `ms`, `us`.
+    /// Its name. The unit that it counts in is at its end or before `_max`: `bytes`, `ms`, `us`.
     pub name: &'static str,
     /// What it is about.
     pub group: &'static str,
@@ -68,7 +68,7 @@ macro_rules! limits {
     ($($group:literal {
         $($(#[doc = $help:literal])+ $name:ident: $type:ty = $default:expr, $range:expr;)+
     })+) => {
-        /// Sizes and times beyond which the server says no.
+        /// The limits of the server: sizes, times and counts.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Limits {
@@ -81,7 +81,7 @@ macro_rules! limits {
             }
         }
 
-        /// Every option of `[limits]`, in the order in which they are told of.
+        /// Every option of `[limits]`, in the order in which they are shown.
         pub static LIMITS: &[Limit] = &[$($(
             Limit {
                 path: concat!("limits.", stringify!($name)),

@@ -1,4 +1,4 @@
-//! Writes settings that were changed while the server ran into its configuration file. Comments,
+//! Writes to the configuration file the settings that were changed while the server ran. Comments,
 //! the order of existing entries and all other options stay as they are.
 
 use std::{
@@ -36,8 +36,8 @@ pub(crate) enum RewriteError {
 /// Held from reading the file until it is replaced, so that no other change is lost in between.
 static REWRITING: Mutex<()> = Mutex::new(());
 
-/// Writes options of `[redis]` that have other values in the configuration file at `path`. An
-/// option that the file does not name, and that has its default, is left out.
+/// Writes these options of `[redis]` to the configuration file at `path`, unless it has them so
+/// already. An option that the file does not name, and that has its default, is left out.
 pub(crate) fn rewrite(path: &Path, options: &[(&str, Value)]) -> Result<(), RewriteError> {
     let _rewriting = REWRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let text = fs::read_to_string(path)

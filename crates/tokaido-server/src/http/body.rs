@@ -92,7 +92,7 @@ impl Body for Reply {
 /// The whole body of a request.
 ///
 /// # Errors
-/// 413 over the limit, as soon as the length is known; 408 or 400 if it does not arrive whole.
+/// 413 over the limit, as soon as the length is known; 400 if it does not arrive whole.
 pub(super) async fn read(
     body: Incoming,
     bytes_max: usize,

@@ -96,7 +96,7 @@ impl HttpError {
         Self { status, traceback: None, ..self }
     }
 
-    /// The error of a handler that no client calls by name: only the log says why.
+    /// The error of a handler that no client calls by name: only the log says what its fault is.
     pub(super) fn of_handler(self) -> Self {
         if !self.is_fault {
             return self;

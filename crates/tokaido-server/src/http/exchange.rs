@@ -157,7 +157,7 @@ impl Exchange {
         *self.streamed.borrow_mut() = Some(Rc::clone(streamed));
     }
 
-    /// Ends it: it was taken to its end, or no more of it can be sent.
+    /// Ends that answer: it was taken to its end, or no more of it can be sent.
     pub(super) fn end_stream(&self) {
         *self.streamed.borrow_mut() = None;
         self.end();
@@ -190,7 +190,7 @@ impl Exchange {
         self.open.get() == 0 && self.between_requests.get() && !self.unsent.get()
     }
 
-    /// Notes that a request has been told that its time is over.
+    /// Notes that the client has been told that the time for a request is over.
     pub(super) fn tell_of_timeout(&self) {
         self.timeout_told.set(true);
     }

@@ -260,7 +260,7 @@ impl Asked<'_> {
         };
         let given = match called {
             Ok(given) => given,
-            // What failed after the end of an answer is in the log. A transaction's failure undoes it.
+            // A failure after the end of an answer is only logged; in a transaction, it undoes all.
             Err((_, Some(complete))) if complete.is_complete && may_wait => *complete,
             Err((failure, unfinished)) => {
                 let error = HttpError::from(failure);

@@ -53,7 +53,7 @@ pub(super) enum End {
 }
 
 impl Streamed {
-    /// With the length that the handler has promised, if any.
+    /// An answer that begins, with the length that the handler has promised, if any.
     pub(super) fn new(promised_len: Option<u64>) -> Self {
         Self {
             pieces: RefCell::default(),
@@ -173,7 +173,7 @@ impl Streamed {
     }
 }
 
-/// The end that hyper takes from. If it is dropped before the end or the promised length, the client has gone.
+/// The side that hyper takes from. If this is dropped before the end or the promised length, the client has gone.
 pub(super) struct Taking {
     streamed: Rc<Streamed>,
     exchange: Rc<Exchange>,

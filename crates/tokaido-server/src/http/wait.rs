@@ -28,7 +28,7 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// For `waiting`, a handler of which the worker has already been told that it waits.
+    /// Begins the wait of a handler, `waiting`, that the worker has already been told of.
     pub(super) fn new(
         worker: &Rc<Worker>,
         generation: u64,

@@ -136,7 +136,7 @@ impl Binary {
         Ok(Step::Done)
     }
 
-    /// The database of the items, if they all have the same, which is written to on the worker.
+    /// The database of the items, if it is the same for all and is written to on the worker.
     fn in_place(&self, items: &Items<'_>) -> Option<DatabaseId> {
         let mut numbers = items.clone().map(|item| item.database);
         let first = numbers.next()?;

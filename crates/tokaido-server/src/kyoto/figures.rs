@@ -28,8 +28,8 @@ impl Figure {
     ];
 }
 
-/// Counted once for each request, however many records it concerns, so that threads rarely contend
-/// here.
+/// Each is added to once for each request, however many records that concerns, so that threads
+/// rarely contend here.
 #[derive(Default)]
 pub(crate) struct Figures([AtomicU64; Figure::ALL.len()]);
 

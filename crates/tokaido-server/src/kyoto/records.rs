@@ -148,7 +148,7 @@ pub(super) fn seize(
 enum Origin<N> {
     /// It must exist.
     Try,
-    /// Zero, even if it exists.
+    /// Zero, even if the counter exists.
     Set,
     Number(N),
 }

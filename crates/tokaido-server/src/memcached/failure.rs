@@ -1,4 +1,4 @@
-//! Why a request was not done, other than for what it says itself.
+//! Why a valid request was not done.
 
 use tokaido_store::{CommitError, ReadError, TransactError, WriteError};
 

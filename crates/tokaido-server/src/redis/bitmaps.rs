@@ -51,7 +51,7 @@ fn place(offset: usize) -> (usize, u8) {
     (offset / 8, 0x80 >> (offset % 8))
 }
 
-/// Refuses to process values longer than this where others wait for the thread.
+/// Refuses to process this many bytes of values, if they are too many, where others wait for the thread.
 pub(super) fn check_work(call: &Call<'_>, bytes: usize) -> Result<(), Failure> {
     /// Processing this many bytes takes about as long as visiting an element of a collection.
     const BYTES_PER_ELEMENT: usize = 1024;

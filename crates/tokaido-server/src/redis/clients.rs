@@ -13,7 +13,7 @@ use crate::{
     Mailbox, mailbox::PushError, metrics, shared::wall_clock_us, transport::SocketAddress,
 };
 
-/// What one session shows to the others. Only the session itself writes to it.
+/// What one session shows to the others, which only reset its counts and mark a broken redirect.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub(crate) id: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Client {
     pub(crate) done: Done,
 }
 
-/// State of a session that CLIENT LIST reports by a letter and that is needed nowhere else.
+/// State of a session that is kept only to be reported, in CLIENT LIST by a letter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mark {
     /// It tracks keys.

@@ -153,7 +153,7 @@ pub fn documentation() -> String {
     page + TAIL + &coverage::section()
 }
 
-/// Leaves out containers that do nothing by themselves, and HELP.
+/// Whether a group lists a command: not HELP, nor containers that do nothing by themselves.
 fn is_listed(command: &Command, group: Group) -> bool {
     let does_nothing = command.is_container() && command.arity == -2;
     command.group == group && !does_nothing && !command.name.ends_with("|help")

@@ -196,7 +196,7 @@ fn run(
     }
 }
 
-/// Replies in a session that receives messages in version 2 of the protocol, where only PING is left to answer.
+/// Replies to a command not meant for sessions with subscriptions in version 2 of the protocol: only PING runs.
 fn answer_confined(wanted: Wanted, call: &mut Call<'_>) -> Result<Step, Failure> {
     match wanted.name() {
         "ping" => pubsub::pong(call),

@@ -39,7 +39,7 @@ const SECTIONS: [&str; 11] = [
     "Databases",
 ];
 
-/// The sections that `wanted` names, or all of them if it is empty.
+/// The sections that `wanted` names; if it is empty, all but `Commandstats`.
 pub(super) fn render(
     shared: &Shared,
     tx: &mut dyn ReadTransaction,

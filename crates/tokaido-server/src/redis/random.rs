@@ -34,7 +34,7 @@ pub(super) fn check_count(
     }
     let times = count.unsigned_abs();
     if count >= 0 {
-        // If many elements are wanted, all of them are visited.
+        // If many elements are wanted, all elements are visited.
         call.check_visit(times.min(len).saturating_mul(3).min(len))?;
         return Ok(times);
     }

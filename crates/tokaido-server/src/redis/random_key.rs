@@ -102,7 +102,7 @@ fn descend(
     }
 }
 
-/// The bytes that follow `prefix` in keys, or `None` for the key that ends there.
+/// The bytes that follow `prefix` in keys; `None` stands for the key that ends there.
 fn branches(
     tx: &mut dyn ReadTransaction,
     database: DatabaseId,

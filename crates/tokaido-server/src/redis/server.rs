@@ -71,7 +71,7 @@ fn check_timeout(call: &Call<'_>, index: usize) -> Result<(), Failure> {
     }
 }
 
-/// Every write is in the log before its reply is sent, as durably as the server is configured to.
+/// Every write is in the log before its reply is sent, as durably as the configuration says.
 fn waitaof(call: &mut Call<'_>) -> Result<(), Failure> {
     if !matches!(call.integer(1), Ok(0 | 1)) {
         return Err(Failure::other("value is out of range, must be between 0 and 1"));

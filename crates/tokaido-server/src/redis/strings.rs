@@ -80,7 +80,7 @@ fn getrange(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fai
     Ok(())
 }
 
-/// The bytes `start..=end`. Negative ones count from the end.
+/// The bytes `start..=end`. Negative positions count from the end.
 fn range(value: &[u8], start: i64, end: i64) -> &[u8] {
     let len = value.len() as i64;
     if start < 0 && end < 0 && start > end {

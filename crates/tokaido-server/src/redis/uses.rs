@@ -58,7 +58,7 @@ pub(super) fn keys_with_rights(
     Ok(places.into_iter().enumerate().map(|(nth, place)| (place, rights(nth))).collect())
 }
 
-/// Commands that tell whether a key exists, or the size or kind of its value, but nothing about its content.
+/// Commands that tell whether a key, field or member exists, or the size or kind of a value, but no content.
 const LOOKING: &str = "exists hexists hlen hstrlen llen memory|usage object|encoding object|freq \
     object|idletime object|refcount scard sismember strlen touch type watch xlen zcard";
 

@@ -17,7 +17,7 @@ pub(super) struct Input {
     sum: Rc<Cell<usize>>,
     /// How many of them have been received.
     taken: usize,
-    /// In how many of the remaining ones, from the first, what is looked for does not begin.
+    /// How many of the remaining ones, from the first on, cannot begin what is looked for.
     searched: usize,
 }
 

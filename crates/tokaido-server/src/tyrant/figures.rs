@@ -43,7 +43,7 @@ impl Figure {
     }
 }
 
-/// Counted once for each request.
+/// Counted once for each request, or for each key of a `get` in the text protocol.
 #[derive(Default)]
 pub(crate) struct Figures([AtomicU64; COMMAND_COUNT + Figure::MISSES.len()]);
 

@@ -222,7 +222,7 @@ fn records_of_other_protocols_are_seen_and_collections_are_told_apart() {
     assert_eq!(call(&mut client, "get_bulk", "_text\t\n_list\t\n").1, "_text\t7\nnum\t1\n");
     assert_eq!(call(&mut client, "set", "key\tlist\nvalue\tv\n").0, 200);
     redis.ask(&["GET", "list"], "$1\r\nv\r\n");
-    // Eight bytes are a number there, but a text here.
+    // Eight bytes are a number to Kyoto Tycoon, but a text to Redis.
     assert_eq!(call(&mut client, "increment", "key\tn\nnum\t1\n").1, "num\t1\n");
     redis.ask(&["STRLEN", "n"], ":8\r\n");
     redis.ask(&["INCR", "n"], "-ERR value is not an integer or out of range\r\n");

@@ -69,7 +69,7 @@ fn what_is_no_command_ends_the_connection() {
         client.send([lines, "version\r\n"].concat());
         assert_eq!(client.text_to_end(), reply, "{lines:?}");
     }
-    // A command of memcached's own protocol only gets an error that says so.
+    // A command that only memcached's own protocol has gets an error that says so.
     let mut client = server.connect();
     client.send("mg k v\r\n");
     let told = client.text_to_end();

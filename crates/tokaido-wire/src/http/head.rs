@@ -206,7 +206,7 @@ fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&byte| OF_TOKEN[usize::from(byte)])
 }
 
-/// Text of any encoding, without NUL and carriage return.
+/// Whether a value may have the byte: text of any encoding, but of control characters only the tab.
 pub(super) fn is_of_value(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }

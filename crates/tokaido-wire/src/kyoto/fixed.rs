@@ -4,7 +4,7 @@
 const UNIT: i64 = 1_000_000_000_000_000;
 
 /// A fixed-point number, as `increment_double` keeps it: the integer part and 10^15 times the
-/// fraction, 8 bytes each, big-endian. Both have the sign of the number.
+/// fraction, 8 bytes each, big-endian. Both have the sign of the number, unless it is a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fixed {
     integer: i64,

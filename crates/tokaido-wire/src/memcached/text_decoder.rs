@@ -154,7 +154,7 @@ impl TextDecoder {
         }
     }
 
-    /// Decodes what a client that has to authenticate sends first: a value under any key that
+    /// Decodes what a client that has to authenticate sends first: a value, under any key, which
     /// consists of a user name and a password. A line of keys may be no longer than any other.
     ///
     /// # Errors

@@ -199,7 +199,7 @@ fn decode_node(
                 packed::push(&mut stream.texts, value, bytes_max)?;
             }
         }
-        // The number of elements before this one, for reading backwards.
+        // The number of the entry's elements before this one, for reading backwards.
         let expected = if is_same { count + 3 } else { 2 * count + 4 };
         if elements.integer()? != expected as i64 {
             return Err(PayloadError::Format);

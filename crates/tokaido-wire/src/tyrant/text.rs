@@ -1,5 +1,5 @@
 //! Lines of memcached's text protocol as Tokyo Tyrant understands them. Flags, expiry times and versions
-//! of records are ignored, keys have any length, and of a word as much counts as is a number.
+//! of records are ignored, keys have any length, and a word counts as the number that it begins with.
 
 use crate::lenient::integer;
 

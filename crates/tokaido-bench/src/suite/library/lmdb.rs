@@ -246,7 +246,7 @@ impl Dictionary for Lmdb {
     }
 }
 
-/// A store that stays open. The transaction of `opened` is the writing one, and exists only during writes.
+/// A store that stays open. The transaction of `opened` is the one under way, and null between calls.
 struct Kept {
     opened: Opened,
     /// A read transaction, which is renewed for each read, as the manual recommends.

@@ -113,7 +113,7 @@ fn check(is_done: bool, what: &str) -> Result<(), String> {
 /// The bytes at an address.
 ///
 /// # Safety
-/// There are `len` bytes at `start`, which do not change as long as the result is used.
+/// There are `len` bytes at `start`, which stay valid and unchanged as long as the result is used.
 unsafe fn bytes<'a>(start: *const c_void, len: usize) -> &'a [u8] {
     // SAFETY: the caller guarantees it.
     unsafe { std::slice::from_raw_parts(start.cast(), len) }

@@ -20,7 +20,7 @@ use crate::{
 /// How long a load runs before anything counts, so that every connection has been used once.
 const WARM_UP: Duration = Duration::from_millis(20);
 
-/// If a load gets no answer in its time, it is repeated with a time this many times as long, up to this limit.
+/// If a load gets no answer in its time, it is repeated for this many times as long, up to [`SILENCE_MAX`].
 const LONGER: u32 = 4;
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 

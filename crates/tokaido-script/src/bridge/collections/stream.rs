@@ -33,7 +33,7 @@ pub(super) fn id_of(text: &[u8]) -> Result<StreamId, Fault> {
     parse(text, 0)
 }
 
-/// The ids of a range, whose ends may be left out; `None` if it is empty.
+/// The ids of a range, whose ends may be left out; `None` if no id is beyond an excluded end.
 pub(super) fn ids_of(
     plan: i32,
     low: Option<&[u8]>,

@@ -59,7 +59,7 @@ pub(in crate::redis) fn run(
 enum Ran {
     /// The reply is written.
     Served,
-    /// There was nothing. Only on the writer can no entry arrive before the session starts to wait.
+    /// Nothing was read. A group needs the writer; so does a wait, or entries could arrive before.
     NeedsWriter,
     /// There was nothing. The session waits for this, after these ids.
     Waits(Wish, Vec<StreamId>),

@@ -200,7 +200,7 @@ impl Observer for Waiters {
                 What::Cleared | What::Moved { .. } => {
                     all.wake_where(|wish| wish.database == change.database);
                 }
-                // Its groups are gone with the stream.
+                // The groups of a stream are gone with it.
                 What::Deleted { key } | What::Reclaimed { key } => {
                     all.wake_readers(change.database, key, |wish| wish.group.is_some());
                 }

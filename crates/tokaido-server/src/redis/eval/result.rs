@@ -5,7 +5,7 @@ use tokaido_wire::resp::Version;
 
 use crate::redis::reply::Reply;
 
-/// Writes a result. `version` is the one the script has chosen and decides about booleans; the reply is of the client's.
+/// Writes a result in the client's version. `version`, which the script has chosen, decides only about booleans.
 pub(in crate::redis) fn write(reply: &mut dyn Reply, version: Version, value: &Value) {
     match value {
         Value::Nil => reply.null(),

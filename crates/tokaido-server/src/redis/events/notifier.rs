@@ -16,7 +16,7 @@ use tokaido_store::{
 use super::{classes::Classes, names};
 use crate::redis::{Message, call::Call, command::Command, pubsub::Channels, uses::key_places};
 
-/// The name of the database `main`, which Redis numbers 0.
+/// Redis's name for the database `main`: its number, 0.
 const MAIN: &str = "0";
 
 /// Publishes events, if any are wanted. Otherwise it costs each write one atomic load.

@@ -1,9 +1,9 @@
 //! Cells of the earth's surface, and the scores that represent them.
 //!
-//! The ranges of longitude and latitude on a web map are halved repeatedly, and each time one bit says which half it
-//! is. The bits of both, interleaved, are a cell. After 26 steps it is smaller than a metre and has 52 bits, which a
-//! score holds without loss. Points near each other mostly have scores near each other. This is the format that
-//! Redis stores (its `geohash.c`), so that each server can read the other's sorted sets.
+//! The ranges of longitude and latitude on a web map are halved repeatedly, each time with a bit for the half
+//! that is kept. The bits of both, interleaved, are a cell. After 26 steps it is smaller than a metre and has 52
+//! bits, which a score holds without loss. Points near each other mostly have scores near each other. This is the
+//! format that Redis stores (its `geohash.c`), so that each server can read the other's sorted sets.
 
 /// Maximum longitude in degrees. The minimum is its negative.
 pub(super) const LONGITUDE_MAX: f64 = 180.0;

@@ -242,7 +242,7 @@ impl Query {
         Err(Failure::Syntax)
     }
 
-    /// Rejects options that exclude each other.
+    /// Rejects options that do not go together, and a search without a centre or a shape.
     fn check(&self, call: &Call<'_>) -> Result<(), Failure> {
         if self.store.is_some() && (self.with_distance || self.with_score || self.with_point) {
             let what = match self.form {

@@ -16,7 +16,7 @@ use crate::redis::{command::Command, table};
 /// The number of parts. If there are more threads, they share them.
 const PARTS: usize = 16;
 
-/// One bucket for each power of two in microseconds. The last one is for everything above half a minute.
+/// One bucket for each power of two in microseconds. The last one also takes all above half a minute.
 const BUCKETS: usize = 26;
 
 /// The counts of one command.

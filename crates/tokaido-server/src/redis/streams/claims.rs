@@ -61,7 +61,7 @@ impl<'c> Found<'c> {
     }
 }
 
-/// The consumer that takes over entries. It is created only for the first of them.
+/// The consumer that takes over entries. It is not created before the first of them.
 struct Taker<'c> {
     name: &'c [u8],
     number: Option<u64>,
@@ -151,7 +151,7 @@ fn option(call: &Call<'_>, index: usize, name: &str) -> Result<i64, Failure> {
         .ok_or_else(|| Failure::other(format!("Invalid {name} option argument for XCLAIM")))
 }
 
-/// The time, or now if it is missing or in the future: the clocks of clients may differ.
+/// The time, or now if it is missing, negative or in the future: the clocks of clients may differ.
 fn past(time_ms: Option<i64>, now_ms: u64) -> u64 {
     let time_ms = time_ms.and_then(|time_ms| u64::try_from(time_ms).ok());
     time_ms.filter(|time_ms| *time_ms <= now_ms).unwrap_or(now_ms)

@@ -286,7 +286,7 @@ impl Replies {
     }
 }
 
-/// Like [`read`], for a consumer of a group. `may_take` says whether no one else is to get a key's new entries.
+/// Like [`read`], for a consumer of a group. `may_take` says whether the consumer may take a key's new entries.
 pub(in crate::redis) fn read_group(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,
@@ -343,7 +343,7 @@ fn open_consumer(
     Ok(consumer)
 }
 
-/// Delivers a consumer's pending entries again. For those that are deleted, it writes only the id.
+/// Delivers a consumer's pending entries again. For those that are deleted, it writes the id and null.
 fn write_history(
     call: &mut Call<'_>,
     tx: &mut dyn WriteTransaction,

@@ -112,7 +112,7 @@ impl<'c> Options<'c> {
     }
 }
 
-/// Rejects options that exclude each other, and mode changes that require disabling tracking first.
+/// Rejects options that do not go together, and mode changes that require disabling tracking first.
 fn check_modes(options: &Options<'_>, before: Option<Mode>) -> Result<(), Failure> {
     let Options { is_broadcast, opts_in, opts_out, .. } = *options;
     let message = if !is_broadcast && !options.prefixes.is_empty() {

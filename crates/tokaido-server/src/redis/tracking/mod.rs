@@ -1,6 +1,6 @@
 //! CLIENT TRACKING: notifies clients that cache what they read of keys that have changed since.
 //!
-//! An observer of commits reports the changes, whichever client made them. No change is missed
+//! An observer of commits reports the changes, whoever made them. No change is missed
 //! between a read and its entry in the table: see [`Reader`].
 
 mod commands;

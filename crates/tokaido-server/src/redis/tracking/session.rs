@@ -105,7 +105,7 @@ impl Tracking {
         }
     }
 
-    /// Begins a request. Returns the recorder of its reads. They must come later.
+    /// Begins a request, whose reads must come after this. Returns their recorder.
     pub(in crate::redis) fn begin(&self) -> Arc<Reader> {
         self.reader.begin();
         Arc::clone(&self.reader)

@@ -68,7 +68,7 @@ impl Table {
         key
     }
 
-    /// Removes all readers of a key except for the one that stays. Returns the readers removed.
+    /// Removes a key, or only its other readers if it has the one that `stays`. Returns the readers removed.
     pub(super) fn take(&mut self, key: &[u8], stays: Option<u64>) -> Vec<u64> {
         let Some((key, mut entry)) = self.keys.remove_entry(key) else { return Vec::new() };
         let stays = stays.filter(|reader| entry.readers.binary_search(reader).is_ok());
