@@ -211,20 +211,19 @@ impl HttpResponse {
                 "the value of the header {name} has a control character"
             )));
         }
-        if !is_more {
-            self.headers.retain(|(other, _)| *other != name);
-        }
+        // What is refused changes nothing.
+        let kept = || self.headers.iter().filter(|(other, _)| is_more || *other != name);
         let headers_max = limits.response_headers_max;
-        if self.headers.len() >= headers_max {
+        if kept().count() >= headers_max {
             return Err(Fault::Refused(format!("a response has at most {headers_max} headers")));
         }
-        let len_before: usize =
-            self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let len_before: usize = kept().map(|(name, value)| name.len() + value.len()).sum();
         if len_before + name.len() + value.len() > HEADERS_LEN_MAX {
             return Err(Fault::Refused(format!(
                 "the headers of a response have at most {HEADERS_LEN_MAX} bytes"
             )));
         }
+        self.headers.retain(|(other, _)| is_more || *other != name);
         self.headers.push((name, value.to_vec()));
         Ok(())
     }

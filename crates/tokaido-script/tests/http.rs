@@ -248,3 +248,10 @@ fn headers_without_end_are_refused() {
     let error = bed.http("m.f", &request("GET", "/")).unwrap_err().to_string();
     assert!(error.contains("the headers of a response have at most 65536 bytes"), "{error}");
 }
+
+#[test]
+fn a_header_whose_new_value_is_refused_keeps_the_old_one() {
+    let response =
+        get("res.headers.a = 'old' pcall(function() res.headers.a = ('b'):rep(70000) end)");
+    assert_eq!(response.headers, [("a".to_owned(), b"old".to_vec())]);
+}
