@@ -150,6 +150,16 @@ impl DatabaseStatistics {
         self.key_bytes = self.key_bytes.wrapping_sub(other.key_bytes);
         self.value_bytes = self.value_bytes.wrapping_sub(other.value_bytes);
     }
+
+    /// An estimate of a total, with zero instead of what is negative.
+    pub(crate) fn at_least_zero(self) -> Self {
+        let at_least_zero = |number: u64| number.cast_signed().max(0).cast_unsigned();
+        Self {
+            records: at_least_zero(self.records),
+            key_bytes: at_least_zero(self.key_bytes),
+            value_bytes: at_least_zero(self.value_bytes),
+        }
+    }
 }
 
 /// Memory and disk space that a store occupies.

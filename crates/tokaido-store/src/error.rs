@@ -56,9 +56,14 @@ impl OpenError {
         Self::Damaged { directory: directory.to_owned(), what: what.to_string() }
     }
 
-    /// The files in `directory` have the unknown format version `found`.
+    /// The base in `directory` has the unknown format version `found`.
     pub(crate) fn version(directory: &Path, found: u32) -> Self {
         Self::Version { directory: directory.to_owned(), found, known: tree::FORMAT_VERSION }
+    }
+
+    /// The log in `directory` has the unknown format version `found`.
+    pub(crate) fn log_version(directory: &Path, found: u32) -> Self {
+        Self::Version { directory: directory.to_owned(), found, known: tree::LOG_VERSION }
     }
 }
 

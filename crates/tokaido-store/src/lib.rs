@@ -61,8 +61,8 @@
 //!
 //! [`tree`] is the durable engine, behind [`open`]. [`cache`] holds records in memory, bounded in
 //! bytes, and evicts those that are not used. [`cdb`] reads and writes constant databases. There is
-//! an example of each in `examples/`. [`composite`] mounts caches and constant databases beside a
-//! store, by name and behind the same traits.
+//! an example of each in its crate's `examples/`. [`composite`] mounts caches and constant
+//! databases beside a store, by name and behind the same traits.
 //!
 //! Protocols and scripts are written against traits, so that they run on any engine: a [`Store`]
 //! hands out [`Snapshot`]s to readers and one [`Writer`] to the committer. [`ReadTransaction`] and

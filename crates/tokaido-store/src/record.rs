@@ -17,7 +17,7 @@
 
 use std::{fmt, num::NonZeroU64};
 
-use crate::{CommitNumber, ReadError, limits};
+use crate::{CommitNumber, DatabaseStatistics, ReadError, limits};
 
 /// What a value is. The store distinguishes kinds but leaves their contents to its callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -318,6 +318,11 @@ impl Header {
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
+}
+
+/// What a stored record adds to the statistics of its tree.
+pub(crate) fn statistics(key: &[u8], stored: &[u8]) -> Result<DatabaseStatistics, ReadError> {
+    Ok(DatabaseStatistics::of_record(key.len(), decode(stored)?.value.len()))
 }
 
 /// Reads a record back from its form on disk.

@@ -156,9 +156,22 @@ pub trait ReadTransaction {
     /// Records and bytes of one database, known without a scan: as of the last commit, even if the
     /// snapshot is older, plus the transaction's own writes.
     ///
+    /// In a large database, a snapshot may estimate what was written in the last seconds, and nobody waits for it. If the data is
+    /// larger than memory, or more was written lately than could be merged, a transaction may get an estimate, too. Numbers
+    /// are exact again once nothing has been written for a while.
+    ///
     /// # Errors
     /// Only if the engine fails.
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError>;
+
+    /// Like [`statistics`](Self::statistics), but in a snapshot as exact as in a transaction. Commits may have to wait for it, up
+    /// to some seconds.
+    ///
+    /// # Errors
+    /// Only if the engine fails.
+    fn exact_statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
+        self.statistics(database)
+    }
 
     /// How many records of one database have an expiry; an estimate if the store has many of them.
     /// 0 if the engine does not know.

@@ -173,7 +173,8 @@ function Database:persist(key) end
 ---@return number?
 function Database:ttl(key) end
 
----How many records there are, with those that have expired and were not removed yet.
+---How many records there are, with those that have expired and were not removed yet. Where nothing can be written, that may
+---be an estimate while others write to a large database.
 ---@return integer
 function Database:count() end
 

@@ -15,7 +15,8 @@ use crate::selected;
 pub(super) const COMMANDS: &[Command] = rows! {
 "dbsize" 1 Read(dbsize), NO_KEY [FAST] Server "1.0.0"
     ""
-    "Gives the number of records in the database, with those that expired and were not removed yet.";
+    "Gives the number of records in the database, with those that expired and were not removed yet. While a large database is \
+     written to, that is an estimate.";
 "flushall" -1 Write(flushall), NO_KEY [DANGEROUS SPANS] Server "1.0.0"
     "[ASYNC | SYNC]"
     "Deletes every record of every database, and every database but `main` and what is mounted.";

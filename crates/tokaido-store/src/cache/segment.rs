@@ -273,7 +273,7 @@ impl Segments {
         Drained { number, queue, bytes, used }
     }
 
-    /// Frees the memory of a segment.
+    /// Frees the memory of a segment, or keeps it as the spare.
     pub(super) fn release(&mut self, drained: Drained) {
         self.segments[drained.number as usize].next = self.free;
         self.free = drained.number;

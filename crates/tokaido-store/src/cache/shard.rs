@@ -58,7 +58,7 @@ pub(super) struct Shard {
     pub(super) layout: Layout,
     /// When to remove everything that is here by then.
     flush_at_ms: Option<u64>,
-    /// Versions start at the shard's number and grow by the number of shards: none is used twice.
+    /// From the time plus the shard's number, it grows by the number of shards: none is used twice.
     version: u64,
     /// The bucket from which the next search for expired records continues.
     expiry_cursor: usize,

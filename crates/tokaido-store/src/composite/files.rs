@@ -30,7 +30,7 @@ const TAG_MASK: u64 = (1 << 20) - 1;
 /// The files that are served at one moment.
 pub(super) type Files = Vec<Arc<ServedFile>>;
 
-/// A file that has been checked.
+/// A file that was checked and found undamaged.
 pub(super) struct ServedFile {
     reader: Reader,
     pub(super) statistics: DatabaseStatistics,

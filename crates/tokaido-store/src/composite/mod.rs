@@ -2,7 +2,7 @@
 //! not transactional, and constant databases (cdb files), which are read-only.
 //!
 //! [`CompositeStore`] *mounts* them by name. All other databases are the inner store's. Access to
-//! them costs one more comparison, or nothing if none is mounted.
+//! those costs one more comparison, or nothing more if nothing is mounted.
 //!
 //! ```
 //! use tokaido_store::{

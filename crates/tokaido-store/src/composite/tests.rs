@@ -162,7 +162,7 @@ fn names_are_one_space() {
     let mut writer = tree.writer().unwrap();
     transact::<_, WriteError>(&mut *writer, |tx| tx.put(taken, b"k", NewRecord::of(b"v"))).unwrap();
     drop(writer);
-    // A name that was only looked up gives way.
+    // A name that was only registered gives way.
     let tree = CompositeStore::new(tree, vec![cache_mount("registered")]).unwrap();
     let names: Vec<String> = tree.databases().into_iter().map(|(_, name)| name).collect();
     assert_eq!(names, ["taken", "registered"]);

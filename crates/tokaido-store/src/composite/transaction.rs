@@ -167,6 +167,13 @@ impl<I: Inner> ReadTransaction for Composite<I> {
         }
     }
 
+    fn exact_statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
+        match self.engine(database)? {
+            Engine::Inner(inner) => inner.exact_statistics(database),
+            Engine::Cache(..) | Engine::Cdb(_) => self.statistics(database),
+        }
+    }
+
     fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
         match self.engine(database)? {
             Engine::Inner(inner) => inner.expiring(database),

@@ -84,12 +84,13 @@ impl Database {
         Ok(Scan { scanner: Scanner::new(self.id, range, usize::MAX), snapshot, ended: false })
     }
 
-    /// How much the database holds, known without a scan.
+    /// How much the database holds, known without a scan. If it is larger than memory, or more was written lately than could be
+    /// merged, that is an estimate.
     ///
     /// # Errors
     /// Only if the engine fails.
     pub fn statistics(&self) -> Result<DatabaseStatistics, ReadError> {
-        self.store.read(|snapshot| snapshot.statistics(self.id))
+        self.store.read(|snapshot| snapshot.exact_statistics(self.id))
     }
 }
 

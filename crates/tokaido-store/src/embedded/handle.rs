@@ -19,7 +19,7 @@ const SPARE_SNAPSHOTS_MAX: usize = 16;
 /// Opens the durable store in `directory`, creating it if it does not exist. Every write is on disk
 /// when its call returns.
 ///
-/// Only one process at a time can open a directory; any number of its threads share the handle.
+/// Only one process at a time may write to a directory; all of its threads can share the handle.
 ///
 /// # Errors
 /// See [`OpenError`].

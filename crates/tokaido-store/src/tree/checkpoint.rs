@@ -13,6 +13,7 @@ use super::{
     files,
     memtable::Node,
     signal::Job,
+    totals::Totals,
 };
 
 /// Runs are merged into the base when together they have this fraction (1 / `RUNS_PART`) of its bytes: then each changed
@@ -23,14 +24,14 @@ pub(super) const RUNS_PART: u64 = 3;
 /// Bytes on disk per record beside its key and its value, roughly.
 const RECORD_HEAD_BYTES: u64 = 24;
 
-/// Bytes on disk of the records in these statistics, roughly.
-fn bytes_on_disk<'d>(sums: impl IntoIterator<Item = &'d (u32, DatabaseStatistics)>) -> u64 {
+/// Bytes on disk of the records in these trees, roughly.
+fn bytes_on_disk(totals: &Totals) -> u64 {
     let bytes = |sum: &DatabaseStatistics| {
         sum.key_bytes
             .saturating_add(sum.value_bytes)
             .saturating_add(sum.records.saturating_mul(RECORD_HEAD_BYTES))
     };
-    sums.into_iter().fold(0, |all, (_, sum)| all.saturating_add(bytes(sum)))
+    totals.iter().fold(0, |all, (_, total)| all.saturating_add(bytes(&total.sum)))
 }
 
 impl Checkpointer<'_> {
@@ -45,7 +46,7 @@ impl Checkpointer<'_> {
 
     pub(super) fn checkpoint(&mut self, job: &Job) -> Result<(), BaseError> {
         self.shared.base.forget_dead_readers()?;
-        self.shared.base.follow_size();
+        self.shared.base.follow_size(self.shared.options.memory_bytes);
         let runs = Arc::clone(&self.shared.visible.tables().runs);
         let is_always = self.shared.options.runs_from_bytes == 0;
         let is_little = |max| is_always || (job.frozen.bytes() as u64) < max;

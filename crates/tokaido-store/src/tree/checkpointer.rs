@@ -63,6 +63,8 @@ pub(super) struct Checkpointer<'s> {
     /// Whether the last merge into the base failed.
     pub(super) has_merge_failed: bool,
     pub(super) retired: Retired,
+    /// Whether nothing had been written for a while when the last job was made.
+    pub(super) is_at_rest: bool,
     synced_at: Instant,
 }
 
@@ -73,6 +75,7 @@ impl<'s> Checkpointer<'s> {
             live: Keyspaces::default(),
             has_merge_failed: false,
             retired: Retired::default(),
+            is_at_rest: false,
             synced_at: Instant::now(),
         }
     }
@@ -94,7 +97,7 @@ impl<'s> Checkpointer<'s> {
             if let Some(job) = work
                 && self.run_job(&job)
             {
-                self.tidy_runs(job.is_at_rest);
+                self.tidy_runs();
             }
         }
         self.sync();
@@ -127,6 +130,7 @@ impl<'s> Checkpointer<'s> {
 
     /// Runs a checkpoint. Returns whether it succeeded.
     fn run_job(&mut self, job: &Job) -> bool {
+        self.is_at_rest = job.is_at_rest;
         let result = self.try_checkpoint(job);
         let is_done = result.is_ok();
         self.retired.add_memtable(&job.frozen);

@@ -17,13 +17,14 @@ use super::{
     checkpointer::Checkpointer,
     runs::{Merged, RunEntry, RunList, RunWriter, Runs, key_hash},
     signal::Waiting,
+    totals::Totals,
 };
 
 /// This many runs of similar size are merged into one. With fewer, records are rewritten more often
 /// on their way into the base; with more, readers look into more runs.
 const RUNS_OF_A_SIZE_MAX: usize = 8;
 
-/// Runs are not joined into a larger one: offsets in its index have 32 bits.
+/// Runs are not joined into one of more bytes than this: offsets in its index have 32 bits.
 const JOINED_BYTES_MAX: u64 = u32::MAX as u64;
 
 /// Like [`RUNS_PART`], for a store that is not being written to: it has time, readers find fewer runs, and fewer bytes on
@@ -72,17 +73,22 @@ fn plan(runs: &[RunEntry], bytes_max: u64) -> Plan {
 impl Checkpointer<'_> {
     /// Merges runs as long as there is something to merge, sooner in a store at rest than in one that is being written to. A
     /// merge that fails or is cancelled is started again after the next checkpoint.
-    pub(super) fn tidy_runs(&mut self, is_at_rest: bool) {
+    pub(super) fn tidy_runs(&mut self) {
         loop {
             let runs = Arc::clone(&self.shared.visible.tables().runs);
             let bytes_max = self.runs_bytes_max(RUNS_PART).unwrap_or(0);
-            let part = if is_at_rest { RUNS_PART_AT_REST } else { RUNS_PART };
+            let part = if self.is_at_rest { RUNS_PART_AT_REST } else { RUNS_PART };
             let bytes_kept = self.runs_bytes_max(part).unwrap_or(0);
             let plan = match self.has_merge_failed {
                 true => Plan::IntoBase,
                 false => plan(&runs.entries(), bytes_kept),
             };
             let merged = match plan {
+                Plan::Nothing if self.is_at_rest => {
+                    // It has failed or was done.
+                    let _ = self.attempt("a count of records", Self::recount);
+                    return;
+                }
                 Plan::Nothing => return,
                 Plan::Join(places) => {
                     self.attempt("a merge of runs", |this| this.join_runs(&runs, places))
@@ -155,7 +161,8 @@ impl Checkpointer<'_> {
         let newer = now.len() - runs.len();
         let places = newer + places.start..newer + places.end;
         let layer = Layer::begin(&shared.base)?;
-        let named = self.name_runs(layer, now.replaced(places, joined.clone()));
+        let totals = shared.visible.on_disk();
+        let named = self.name_runs(layer, now.replaced(places, joined.clone()), totals);
         named.inspect_err(|_| self.give_up_run(joined.as_deref()))?;
         self.remove_runs(&part);
         Ok(true)
@@ -171,6 +178,7 @@ impl Checkpointer<'_> {
     ) -> Result<bool, BaseError> {
         let shared = self.shared;
         let merging = shared.merging.begin(runs, bytes_max);
+        let before = shared.visible.on_disk();
         let pages_max = shared.options.checkpoint_pages.max(1);
         let mut entries = Merged::of(runs)?;
         let mut done = 0;
@@ -192,7 +200,11 @@ impl Checkpointer<'_> {
             done += 1;
         }
         let now = Arc::clone(&shared.visible.tables().runs);
-        self.name_runs(layer, now.replaced(now.len() - runs.len()..now.len(), None))?;
+        let rest = now.replaced(now.len() - runs.len()..now.len(), None);
+        // The base has counted what it replaced.
+        let mut totals = shared.visible.on_disk();
+        totals.correct(&before, |tree| layer.in_base(tree), rest.is_empty());
+        self.name_runs(layer, rest, totals)?;
         self.remove_runs(runs);
         Ok(true)
     }
@@ -210,13 +222,17 @@ impl Checkpointer<'_> {
         }
     }
 
-    /// Commits the new list of runs.
-    fn name_runs(&self, mut layer: Layer, runs: Runs) -> Result<(), BaseError> {
+    /// Commits the new list of runs, and the totals of base and runs.
+    pub(super) fn name_runs(
+        &self,
+        mut layer: Layer,
+        runs: Runs,
+        totals: Totals,
+    ) -> Result<(), BaseError> {
         let list = RunList { next: self.shared.runs.next(), entries: runs.entries() };
-        let totals = layer.totals();
-        layer.set_runs(list, totals)?;
+        layer.set_runs(list, &totals)?;
         self.shared.base.commits.hold(|| layer.commit_piece())?;
-        self.shared.visible.merged(Arc::new(runs));
+        self.shared.visible.merged(Arc::new(runs), totals);
         Ok(())
     }
 

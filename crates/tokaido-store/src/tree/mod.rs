@@ -7,7 +7,7 @@
 //!
 //! Where to look: docs/file-format.md for the files; `view` for reading them as one; `writer` and `transaction` for
 //! the path of a write; `checkpointer` for the thread that writes the base, with `checkpoint`, `run_checkpoint` and
-//! `merge`; `statistics` for counting records without looking each of them up; `shared` for what threads share:
+//! `merge`; `statistics` for counting records, with `shadows`, without looking each of them up; `shared` for what threads share:
 //! what is visible to snapshots, what is durable, and the signal to the checkpointer; `reader` for reading the
 //! files of a store that nobody has open.
 //!
@@ -42,9 +42,11 @@ mod pace;
 mod prefetch;
 mod published;
 mod reader;
+mod recount;
 mod retired;
 mod run_checkpoint;
 mod runs;
+mod shadows;
 mod shared;
 mod signal;
 mod snapshot;
@@ -52,6 +54,7 @@ mod statistics;
 mod store;
 mod sweep;
 mod tables;
+mod totals;
 mod transaction;
 mod upkeep;
 mod usage;
@@ -61,13 +64,15 @@ mod writer;
 mod writer_state;
 
 pub(crate) use base::FORMAT_VERSION;
+pub(crate) use log::VERSION as LOG_VERSION;
 pub use log::{DirectoryStorage, LogFile, LogStorage};
 pub use open::{exists, open};
 pub use options::{
     CHECKPOINT_PAGES_DEFAULT, CHECKPOINT_RETRY_DEFAULT, DATABASES_DEFAULT,
-    LOG_GROWTH_BYTES_DEFAULT, LOG_LEFT_BYTES_DEFAULT, MEMTABLE_BYTES_DEFAULT, Options,
-    RUNS_BYTES_MIN_DEFAULT, RUNS_FROM_BYTES_DEFAULT, SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT,
-    SyncMode, SyncModeError, TRANSACTION_BYTES_DEFAULT, TRANSACTION_WRITES_DEFAULT,
+    ESTIMATED_FROM_RECORDS_DEFAULT, LOG_GROWTH_BYTES_DEFAULT, LOG_LEFT_BYTES_DEFAULT,
+    MEMTABLE_BYTES_DEFAULT, Options, RUNS_BYTES_MIN_DEFAULT, RUNS_FROM_BYTES_DEFAULT,
+    SIZE_MAX_DEFAULT, SNAPSHOTS_MAX_DEFAULT, SyncMode, SyncModeError, TRANSACTION_BYTES_DEFAULT,
+    TRANSACTION_WRITES_DEFAULT,
 };
 pub use reader::{DatabaseReader, Reader, ReaderError};
 pub use store::TreeStore;

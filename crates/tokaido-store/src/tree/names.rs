@@ -78,7 +78,7 @@ impl Names {
     }
 
     /// Gives the name a number if it has none. Returns whether it had none; then the claim lasts
-    /// until [`forget`](Self::forget), or for good after [`set_written`](Self::set_written).
+    /// until [`give_back`](Self::give_back), or for good after [`set_written`](Self::set_written).
     pub(super) fn claim(
         &self,
         name: &str,

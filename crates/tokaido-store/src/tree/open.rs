@@ -137,6 +137,7 @@ impl Opening<'_> {
         let options = BaseOptions { size_max, views_max, databases_max };
         let open = |options| Base::open(self.path, lock, options, new_store);
         let (mut base, contents) = open(options).map_err(|error| self.base_error(error))?;
+        base.follow_size(self.options.memory_bytes);
         let run_directory = RunDirectory::new(self.path, contents.runs.next);
         let runs = run_directory.open(base.store, &contents.runs.entries);
         let runs = Arc::new(runs.map_err(|error| self.base_error(error.into()))?);
@@ -153,7 +154,7 @@ impl Opening<'_> {
         let mut recovered = recovered.map_err(|error| match error {
             RecoveryError::Io(error) => self.io(error),
             damaged @ RecoveryError::Damaged { .. } => self.damaged(&damaged),
-            RecoveryError::Version(found) => OpenError::version(self.directory, found),
+            RecoveryError::Version(found) => OpenError::log_version(self.directory, found),
         })?;
         // Numbers continue after the one that the base names, also if no segment is left, as in a
         // backup: a reader takes older segments for unnecessary.
@@ -164,6 +165,7 @@ impl Opening<'_> {
             drop(base);
             let opened = open(options.with_all_databases());
             (base, _) = opened.map_err(|error| self.base_error(error))?;
+            base.follow_size(self.options.memory_bytes);
         }
         let base = Arc::new(base);
         Ok(Found { base, contents, storage, recovered, replay, run_directory, runs })
@@ -198,7 +200,8 @@ impl Opening<'_> {
         let (entries, view) = self.catalog(&base, &tables, &catalog)?;
         let next_tree = entries.iter().map(|entry| entry.tree + 1).fold(next_tree, u32::max);
         let sequence = recovered.last_sequence;
-        let statistics = Statistics::new(contents, runs, active, changes);
+        let from = self.options.estimated_from_records;
+        let statistics = Statistics::new(contents, runs, active, changes, from);
         let trees = TreeMap::of(&entries);
         let state = WriterState {
             memtable,

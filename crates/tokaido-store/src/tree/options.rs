@@ -101,6 +101,13 @@ pub struct Options {
     /// Bytes of runs from which on they may be merged into the base. Beyond that, they are merged
     /// when they are a considerable part of the base.
     pub runs_bytes_min: u64,
+    /// Records of a tree from which on it is not looked up for every written key whether it replaces one, where that would
+    /// take long: for readers who ask how many records there are, and for checkpoints if the base does not fit into memory or
+    /// there are many runs.
+    pub estimated_from_records: u64,
+    /// Bytes of memory that there are; `None` for what the operating system says. A base of more than half of that does
+    /// not fit.
+    pub memory_bytes: Option<u64>,
     /// How long to wait after a failed checkpoint, for example because of a full disk, before it is
     /// tried again.
     pub checkpoint_retry: Duration,
@@ -147,6 +154,9 @@ pub const RUNS_FROM_BYTES_DEFAULT: u64 = 128 << 20;
 /// The default of [`Options::runs_bytes_min`]: 16 MiB.
 pub const RUNS_BYTES_MIN_DEFAULT: u64 = 16 << 20;
 
+/// The default of [`Options::estimated_from_records`]. In a smaller tree, all keys can be looked up in some 50 ms.
+pub const ESTIMATED_FROM_RECORDS_DEFAULT: u64 = 200_000;
+
 /// The default of [`Options::checkpoint_retry`].
 pub const CHECKPOINT_RETRY_DEFAULT: Duration = Duration::from_secs(1);
 
@@ -167,6 +177,8 @@ impl Default for Options {
             checkpoint_pages: CHECKPOINT_PAGES_DEFAULT,
             runs_from_bytes: RUNS_FROM_BYTES_DEFAULT,
             runs_bytes_min: RUNS_BYTES_MIN_DEFAULT,
+            estimated_from_records: ESTIMATED_FROM_RECORDS_DEFAULT,
+            memory_bytes: None,
             checkpoint_retry: CHECKPOINT_RETRY_DEFAULT,
             clock: Arc::new(SystemClock),
             log: None,

@@ -20,7 +20,7 @@ use crate::{Clock, DatabaseId, OpenError, ReadError, Record, SystemClock};
 
 use super::{
     base::{
-        DATA_FILE,
+        DATA_FILE, Total,
         format::{self, TreeEntry},
         long_key,
         pages::{Finder, PageFile, PageFileError, Root},
@@ -151,12 +151,12 @@ impl Reader {
             return Ok(());
         }
         let total = find(&format::total_key(CATALOG_TREE))?;
-        let total = total.and_then(|bytes| format::decode_statistics(&bytes));
+        let total = total.and_then(|bytes| Total::decode(&bytes));
         let store = find(format::STORE_KEY)?.and_then(|bytes| bytes.try_into().ok());
         let (Some(total), Some(store)) = (total, store) else {
             return Err(damaged(&"the directory of the base"));
         };
-        self.catalog_entries = total.records;
+        self.catalog_entries = total.sum.records;
         let runs = RunDirectory::new(directory, list.next);
         let runs = runs.open(u64::from_le_bytes(store), &list.entries);
         self.runs = runs.map_err(|error| match error {

@@ -5,44 +5,73 @@ use std::{collections::HashMap, sync::Arc};
 use crate::{DatabaseStatistics, ReadError, record};
 
 use super::{
-    base::{BaseError, Layer},
+    base::{BaseError, Layer, Total},
     checkpoint::remove_segments,
     checkpointer::Checkpointer,
     disk::Disk,
     memtable::Node,
-    runs::{Change, Run, RunEntry, RunList, RunWriter, Runs, key_hash},
+    runs::{Run, RunEntry, RunList, RunWriter, Runs, key_hash},
+    shadows::{Group, Shadows, is_sampled},
     signal::Job,
+    totals::Totals,
 };
 
 /// After so many nodes, the writer is told how far the checkpoint is. Each may read a page from disk.
 const NODES_PER_LOOK: usize = 256;
 
-/// The totals of base and runs by tree, while more is added.
-struct Totals {
-    sums: HashMap<u32, DatabaseStatistics, foldhash::fast::RandomState>,
+/// If there are more runs than that, not all keys of a large tree are looked up in them.
+const LOOKED_INTO_MAX: usize = 16;
+
+/// What a run changes in the totals of base and runs, by tree.
+#[derive(Default)]
+struct Changed {
+    trees: HashMap<u32, TreeChanged, foldhash::fast::RandomState>,
 }
 
-impl Totals {
-    /// Counts that a key's record `old` was replaced by `new`.
-    fn replace(
+#[derive(Default)]
+struct TreeChanged {
+    /// What the run's records add, less what its deletions remove.
+    added: DatabaseStatistics,
+    puts: u64,
+    /// What its records replace.
+    shadows: Shadows,
+}
+
+impl Changed {
+    /// Counts a record of the run. `find` looks up what there is under its key. If `may_estimate`, most keys are not
+    /// looked up.
+    fn put<'d>(
         &mut self,
         tree: u32,
         key: &[u8],
-        old: Change<'_>,
-        new: Change<'_>,
+        new: &[u8],
+        may_estimate: bool,
+        find: impl FnOnce() -> Result<Option<&'d [u8]>, ReadError>,
     ) -> Result<(), ReadError> {
-        let sum = |stored: &[u8]| {
-            let value_len = record::decode(stored)?.value.len();
-            Ok::<_, ReadError>(DatabaseStatistics::of_record(key.len(), value_len))
-        };
-        let total = self.sums.entry(tree).or_default();
-        if let Some(old) = old {
-            total.subtract(sum(old)?);
+        let changed = self.trees.entry(tree).or_default();
+        changed.added.add(record::statistics(key, new)?);
+        let group = if may_estimate { Group::of(changed.puts, true) } else { Group::First };
+        changed.shadows.count(group);
+        if group == Group::First || is_sampled(changed.puts) {
+            let old = find()?.map(|old| record::statistics(key, old)).transpose()?;
+            changed.shadows.found(group, old);
         }
-        if let Some(new) = new {
-            total.add(sum(new)?);
-        }
+        changed.puts += 1;
         Ok(())
+    }
+
+    /// Counts that a key which has the record `old` was deleted.
+    fn delete(&mut self, tree: u32, key: &[u8], old: &[u8]) -> Result<(), ReadError> {
+        self.trees.entry(tree).or_default().added.subtract(record::statistics(key, old)?);
+        Ok(())
+    }
+
+    fn add_to(&self, totals: &mut Totals) {
+        for (tree, changed) in &self.trees {
+            let mut sum = changed.added;
+            sum.subtract(changed.shadows.total());
+            totals.add(*tree, Total { sum, is_estimate: changed.shadows.is_estimate() });
+        }
     }
 }
 
@@ -55,7 +84,7 @@ impl Checkpointer<'_> {
         runs: &Arc<Runs>,
     ) -> Result<(), BaseError> {
         let shared = self.shared;
-        let mut totals = Totals { sums: shared.visible.on_disk().into_iter().collect() };
+        let mut totals = shared.visible.on_disk();
         let written = self.write_run(job, runs, &mut totals)?;
         let all = match &written {
             Some(run) => Arc::new(runs.replaced(0..0, Some(Arc::clone(run)))),
@@ -63,9 +92,9 @@ impl Checkpointer<'_> {
         };
         let mut layer = Layer::begin(&shared.base)?;
         layer.retain(|tree| self.is_live(tree))?;
-        totals.sums.retain(|tree, _| self.is_live(*tree));
+        totals.retain(|tree| self.is_live(tree));
         let list = RunList { next: shared.runs.next(), entries: all.entries() };
-        layer.set_runs(list, totals.sums.into_iter().collect())?;
+        layer.set_runs(list, &totals)?;
         let committed = shared.base.commits.hold(|| layer.commit(job.sequence, job.keep_from));
         let contents = committed.inspect_err(|_| self.give_up_run(written.as_deref()))?;
         shared.visible.checkpointed(contents, all);
@@ -73,7 +102,11 @@ impl Checkpointer<'_> {
         Ok(())
     }
 
-    /// Writes the live entries of the memtable to a run, unless there are none.
+    /// Writes the live entries of the memtable to a run, unless there are none, and adds them to `totals`.
+    ///
+    /// What a record replaces need not be known for anything but the totals. It is looked up all the same, so that they are
+    /// exact, but not in large trees where that takes long: if almost every look-up reads a page from disk, or looks into many runs,
+    /// as there are when a merge does not keep up with what is written.
     fn write_run(
         &mut self,
         job: &Job,
@@ -84,6 +117,9 @@ impl Checkpointer<'_> {
         let mut base = shared.visible.base_view()?;
         base.renew()?;
         let disk = Disk { runs, base: &base };
+        let may_estimate = shared.base.is_large() || runs.len() > LOOKED_INTO_MAX;
+        let is_large = |tree| totals.get(tree).sum.records >= shared.options.estimated_from_records;
+        let mut changed = Changed::default();
         let mut writer = RunWriter::begin(&shared.runs, shared.base.store, job.frozen.len())?;
         for (done, node) in job.frozen.nodes().enumerate() {
             if done.is_multiple_of(NODES_PER_LOOK) {
@@ -95,16 +131,22 @@ impl Checkpointer<'_> {
             }
             let Some(seen) = Node::latest(node) else { continue };
             let (hash, new) = (key_hash(tree, key), seen.record());
-            let old = disk.find_hashed(hash, tree, key)?;
-            // If nothing is there, nothing need be hidden.
-            if old.is_none() && new.is_none() {
-                continue;
+            let find = || disk.find_hashed(hash, tree, key);
+            match new {
+                Some(new) => {
+                    changed.put(tree, key, new, may_estimate && is_large(tree), find)?;
+                }
+                None => match find()? {
+                    Some(old) => changed.delete(tree, key, old)?,
+                    // If nothing is there, nothing need be hidden.
+                    None => continue,
+                },
             }
-            totals.replace(tree, key, old, new)?;
             if writer.push(hash, tree, key, new)? {
                 self.look_around();
             }
         }
+        changed.add_to(totals);
         match writer.is_empty() {
             true => Ok(None),
             false => self.open_run(writer.finish()?).map(Some),

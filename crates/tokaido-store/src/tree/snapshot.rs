@@ -14,6 +14,7 @@ use super::{
     catalog::{EXPIRY_TREE, TreeMap},
     expiring, live,
     shared::Shared,
+    statistics::Counting,
     view::{self, View},
     visible::Present,
 };
@@ -59,6 +60,25 @@ impl TreeSnapshot {
         }
         let view = self.view.as_ref().expect("it was just taken");
         Ok(self.trees.get(database).map(|tree| (view, self.now_ms, tree)))
+    }
+
+    /// The statistics of a database as of the last commit.
+    fn total(
+        &self,
+        database: DatabaseId,
+        counting: Counting,
+    ) -> Result<DatabaseStatistics, ReadError> {
+        // The tree must be that of the same commit.
+        loop {
+            let (changed, trees) = self.shared.visible.trees();
+            let Some(tree) = trees.get(database) else {
+                return Ok(DatabaseStatistics::default());
+            };
+            let sum = self.shared.visible.total(tree, counting)?;
+            if changed == self.shared.visible.catalog_changed() {
+                return Ok(sum);
+            }
+        }
     }
 
     fn take_view(&mut self) -> Result<(), ReadError> {
@@ -136,21 +156,15 @@ impl ReadTransaction for TreeSnapshot {
     }
 
     fn statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
-        // The sums are as of the last commit, so the tree must be the current one.
-        loop {
-            let (changed, trees) = self.shared.visible.trees();
-            let Some(tree) = trees.get(database) else {
-                return Ok(DatabaseStatistics::default());
-            };
-            let sum = self.shared.visible.total(tree)?;
-            if changed == self.shared.visible.catalog_changed() {
-                return Ok(sum);
-            }
-        }
+        self.total(database, Counting::Estimate)
+    }
+
+    fn exact_statistics(&mut self, database: DatabaseId) -> Result<DatabaseStatistics, ReadError> {
+        self.total(database, Counting::Exact)
     }
 
     fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
-        let entries = self.shared.visible.total(EXPIRY_TREE)?.records;
+        let entries = self.shared.visible.total(EXPIRY_TREE, Counting::Estimate)?.records;
         let Some((view, now_ms, tree)) = self.hold(database)? else { return Ok(0) };
         expiring::count(view, (database, tree), now_ms, entries)
     }

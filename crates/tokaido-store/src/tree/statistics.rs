@@ -1,11 +1,16 @@
 //! Counting records without looking each of them up.
 //!
 //! A put need not know whether it replaces a record of the base, and finding out would cost a
-//! random read. So the sums are kept in parts: what the base and the runs hold, exactly, as of the last
+//! random read. So the sums are kept in parts: what the base and the runs hold as of the last
 //! checkpoint, which looks up what it replaces; what the memtables add, exactly; and what their nodes
-//! *shadow*, which is looked up for all of them together when somebody asks.
+//! *shadow*, which is looked up for all of them together when somebody asks, or estimated.
 
-use std::{collections::HashMap, ptr::NonNull, sync::Arc};
+use std::{
+    collections::HashMap,
+    ptr::NonNull,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use crate::{DatabaseStatistics, ReadError, record};
 
@@ -14,44 +19,47 @@ use super::{
     disk::Disk,
     memtable::{Chain, Memtable, MemtableWriter, Node, Seen},
     runs::Runs,
+    shadows::{Group, Shadows, is_sampled},
+    totals::Totals,
 };
 
-/// Sums by tree.
-#[derive(Clone, Debug, Default)]
-struct Sums {
-    sums: HashMap<u32, DatabaseStatistics, foldhash::fast::RandomState>,
+/// While somebody counts for an estimate, commits wait for about so long at most, unless a page must be read from disk.
+const HOLD_TIME_MAX: Duration = Duration::from_micros(500);
+
+/// After so many keys, that time is checked.
+const STEPS_PER_LOOK: usize = 32;
+
+/// How what writes shadow is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counting {
+    /// Every key is looked up. Commits wait until that is done.
+    Exact,
+    /// In large trees, only some keys are looked up. Commits go first.
+    Estimate,
 }
 
-impl Sums {
-    fn of(base: BaseContents) -> Self {
-        Self { sums: base.trees.into_iter().collect() }
-    }
-
-    #[inline]
-    fn get_mut(&mut self, tree: u32) -> &mut DatabaseStatistics {
-        self.sums.entry(tree).or_default()
-    }
-
-    fn get(&self, tree: u32) -> DatabaseStatistics {
-        self.sums.get(&tree).copied().unwrap_or_default()
-    }
-
-    fn append(&mut self, other: &mut Self) {
-        for (tree, sum) in other.sums.drain() {
-            self.get_mut(tree).add(sum);
-        }
-    }
-}
-
-/// The sums that writes have added, and the nodes whose shadows are still to be looked up.
+/// What writes have added to their trees, and what they shadow, as far as that was looked up.
 #[derive(Default)]
 pub(super) struct Changes {
-    added: Sums,
+    trees: HashMap<u32, TreeChanges, foldhash::fast::RandomState>,
     /// Nodes that these changes were the first to write to in their table.
     nodes: Chain,
-    /// The last node that is counted in `shadowed`, as are all before it.
-    resolved: Option<NonNull<Node>>,
-    shadowed: Sums,
+    /// The last node that was looked up for `TreeChanges::shadowed`, as were all before it.
+    counted_to: Option<NonNull<Node>>,
+    /// The last node that was looked up for `TreeChanges::shadowed_in_small`, if its tree was small, as were all before it.
+    counted_small_to: Option<NonNull<Node>>,
+}
+
+#[derive(Default)]
+struct TreeChanges {
+    added: DatabaseStatistics,
+    shadowed: DatabaseStatistics,
+    shadowed_in_small: DatabaseStatistics,
+    /// Whether some nodes are missing in `shadowed_in_small`.
+    is_large: bool,
+    estimated: Shadows,
+    /// Keys that belong to a sample and are to be looked up.
+    sample: Vec<(NonNull<Node>, Group)>,
 }
 
 /// What a write has found.
@@ -62,10 +70,6 @@ pub(super) struct Noted {
     pub(super) touched: Option<NonNull<Node>>,
 }
 
-// SAFETY: the nodes are kept alive by the table that is kept beside the changes, and shared nodes
-// may be used by any thread.
-unsafe impl Send for Changes {}
-
 /// What is below a memtable.
 pub(super) struct Below<'v> {
     pub(super) frozen: Option<&'v Memtable>,
@@ -73,12 +77,41 @@ pub(super) struct Below<'v> {
 }
 
 impl Below<'_> {
-    fn find(&self, tree: u32, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
-        let node = self.frozen.and_then(|table| table.find(tree, key));
-        match node.and_then(Node::latest) {
-            Some(seen) => Ok(seen.record()),
-            None => self.disk.find(tree, key),
-        }
+    /// What a node shadows.
+    ///
+    /// # Safety
+    /// The node still exists.
+    unsafe fn shadowed_by(
+        &self,
+        node: NonNull<Node>,
+    ) -> Result<Option<DatabaseStatistics>, ReadError> {
+        // SAFETY: guaranteed by the caller.
+        let node = unsafe { node.as_ref() };
+        let (tree, key) = (node.tree(), node.key());
+        let frozen = self.frozen.and_then(|table| table.find(tree, key)).and_then(Node::latest);
+        let found = match frozen {
+            Some(seen) => seen.record(),
+            None => self.disk.find(tree, key)?,
+        };
+        found.map(|stored| record::statistics(key, stored)).transpose()
+    }
+}
+
+/// Ends work that others wait for, after a while.
+struct Patience {
+    steps: usize,
+    until: Instant,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { steps: 0, until: Instant::now() + HOLD_TIME_MAX }
+    }
+
+    /// Whether to stop before the next step.
+    fn is_over(&mut self) -> bool {
+        self.steps += 1;
+        self.steps.is_multiple_of(STEPS_PER_LOOK) && Instant::now() >= self.until
     }
 }
 
@@ -92,7 +125,8 @@ impl Changes {
         parts: Option<[&[u8]; 2]>,
         sequence: u64,
     ) -> Result<Noted, ReadError> {
-        let sum = self.added.get_mut(tree);
+        let changes = self.trees.entry(tree).or_default();
+        let sum = &mut changes.added;
         let mut old_expiry = Ok(None);
         let written = memtable.write(tree, key, parts, sequence, |seen| {
             let Some(Seen::Record(stored)) = seen else { return };
@@ -109,6 +143,14 @@ impl Changes {
         }
         // SAFETY: the memtable has just returned the node, and lives as long as these changes.
         let is_new = unsafe { self.nodes.push(written.node) };
+        if is_new {
+            let before = memtable.table().len() as u64 - 1;
+            let group = Group::of(before, parts.is_some());
+            changes.estimated.count(group);
+            if is_sampled(before) {
+                changes.sample.push((written.node, group));
+            }
+        }
         let touched = (written.is_first && !is_new).then_some(written.node);
         Ok(Noted { old_expiry: old_expiry?, touched })
     }
@@ -121,26 +163,31 @@ impl Changes {
     /// Forgets everything, since the writes were undone.
     pub(super) fn discard(&mut self) {
         self.nodes.clear();
-        self.added.sums.clear();
-        self.shadowed.sums.clear();
-        self.resolved = None;
+        *self = Self::default();
     }
 
     /// Appends later changes.
     pub(super) fn append(&mut self, later: &mut Self) {
-        let are_resolved = self.are_resolved() && later.are_resolved();
-        self.added.append(&mut later.added);
+        let are_counted = self.are_counted() && later.are_counted();
         self.nodes.append(&mut later.nodes);
-        if are_resolved {
-            self.shadowed.append(&mut later.shadowed);
-            self.resolved = self.nodes.last();
+        for (tree, mut later) in later.trees.drain() {
+            let changes = self.trees.entry(tree).or_default();
+            changes.added.add(later.added);
+            changes.estimated.add(&later.estimated);
+            changes.sample.append(&mut later.sample);
+            if are_counted {
+                changes.shadowed.add(later.shadowed);
+            }
         }
-        later.shadowed.sums.clear();
-        later.resolved = None;
+        if are_counted {
+            self.counted_to = self.nodes.last();
+        }
+        (later.counted_to, later.counted_small_to) = (None, None);
     }
 
-    fn are_resolved(&self) -> bool {
-        self.resolved == self.nodes.last()
+    /// Whether it is known exactly what the changes shadow.
+    fn are_counted(&self) -> bool {
+        self.counted_to == self.nodes.last()
     }
 
     /// What the changes add up to for a tree, after looking up what they shadow.
@@ -149,22 +196,81 @@ impl Changes {
         tree: u32,
         below: &Below<'_>,
     ) -> Result<DatabaseStatistics, ReadError> {
-        while let Some(next) = self.nodes.behind(self.resolved) {
+        while let Some(next) = self.nodes.behind(self.counted_to) {
             // SAFETY: chained by `write`; the table lives as long as these changes.
-            let node = unsafe { next.as_ref() };
-            if let Some(stored) = below.find(node.tree(), node.key())? {
-                let value_len = record::decode(stored)?.value.len();
-                self.shadowed
-                    .get_mut(node.tree())
-                    .add(DatabaseStatistics::of_record(node.key().len(), value_len));
-            }
-            self.resolved = Some(next);
+            let (of, shadowed) = unsafe { (next.as_ref().tree(), below.shadowed_by(next)?) };
+            self.trees.entry(of).or_default().shadowed.add(shadowed.unwrap_or_default());
+            self.counted_to = Some(next);
         }
-        let mut sum = self.added.get(tree);
-        sum.subtract(self.shadowed.get(tree));
+        let Some(changes) = self.trees.get(&tree) else { return Ok(DatabaseStatistics::default()) };
+        let mut sum = changes.added;
+        sum.subtract(changes.shadowed);
         Ok(sum)
     }
+
+    /// Like [`total`](Self::total), but what is shadowed in large trees is estimated; `None` if that is not done after a while.
+    fn estimate(
+        &mut self,
+        tree: u32,
+        below: &Below<'_>,
+        is_large: impl Fn(u32) -> bool,
+    ) -> Result<Option<DatabaseStatistics>, ReadError> {
+        let mut patience = Patience::new();
+        let Some(changes) = self.trees.get_mut(&tree) else {
+            return Ok(Some(DatabaseStatistics::default()));
+        };
+        changes.is_large |= is_large(tree);
+        if !changes.is_large && !self.count_in_small(below, is_large, &mut patience)? {
+            return Ok(None);
+        }
+        let changes = self.trees.entry(tree).or_default();
+        let mut sum = changes.added;
+        if changes.is_large {
+            while let Some((node, group)) = changes.sample.last() {
+                if patience.is_over() {
+                    return Ok(None);
+                }
+                // SAFETY: taken from the chain by `write`; the table lives as long as these changes.
+                let shadowed = unsafe { below.shadowed_by(*node)? };
+                changes.estimated.found(*group, shadowed);
+                changes.sample.pop();
+            }
+            sum.subtract(changes.estimated.total());
+        } else {
+            sum.subtract(changes.shadowed_in_small);
+        }
+        Ok(Some(sum))
+    }
+
+    /// Looks up what further nodes of small trees shadow. Returns whether all are counted.
+    fn count_in_small(
+        &mut self,
+        below: &Below<'_>,
+        is_large: impl Fn(u32) -> bool,
+        patience: &mut Patience,
+    ) -> Result<bool, ReadError> {
+        while let Some(next) = self.nodes.behind(self.counted_small_to) {
+            if patience.is_over() {
+                return Ok(false);
+            }
+            // SAFETY: chained by `write`; the table lives as long as these changes.
+            let tree = unsafe { next.as_ref() }.tree();
+            let changes = self.trees.entry(tree).or_default();
+            changes.is_large |= is_large(tree);
+            if !changes.is_large {
+                // SAFETY: as above.
+                let shadowed = unsafe { below.shadowed_by(next)? };
+                changes.shadowed_in_small.add(shadowed.unwrap_or_default());
+            }
+            self.counted_small_to = Some(next);
+        }
+        Ok(true)
+    }
 }
+
+// SAFETY: the nodes are kept alive by the table that is kept beside the changes, and shared nodes
+// may be used by any thread.
+unsafe impl Send for Changes {}
 
 /// A table and what was written to it.
 struct TableStatistics {
@@ -175,12 +281,13 @@ struct TableStatistics {
 
 /// The published state of all sums.
 pub(super) struct Statistics {
-    /// The sums of base and runs.
-    disk: Sums,
+    disk: Totals,
     runs: Arc<Runs>,
     base_sequence: u64,
     frozen: Option<TableStatistics>,
     active: TableStatistics,
+    /// The number of records from which on a tree is large.
+    large_from: u64,
     /// For lookups in the base, once somebody has asked; not held in between.
     view: Option<BaseView>,
     /// The base as it was before the checkpoint in progress, which is written into it in pieces.
@@ -193,15 +300,17 @@ impl Statistics {
         runs: Arc<Runs>,
         active: Arc<Memtable>,
         changes: Changes,
+        large_from: u64,
     ) -> Self {
         let active = TableStatistics { table: active, changes };
-        let (base_sequence, disk) = (base.sequence, Sums::of(base));
-        Self { disk, runs, base_sequence, frozen: None, active, view: None, before: None }
+        let (base_sequence, disk) = (base.sequence, base.trees.into_iter().collect());
+        let (frozen, view, before) = (None, None, None);
+        Self { disk, runs, base_sequence, frozen, active, large_from, view, before }
     }
 
-    /// The sums of base and runs, by tree.
-    pub(super) fn on_disk(&self) -> impl Iterator<Item = (u32, DatabaseStatistics)> {
-        self.disk.sums.iter().map(|(tree, sum)| (*tree, *sum))
+    /// What base and runs hold.
+    pub(super) fn on_disk(&self) -> &Totals {
+        &self.disk
     }
 
     /// Adds the changes of a committed group.
@@ -214,15 +323,16 @@ impl Statistics {
         self.frozen = Some(std::mem::replace(&mut self.active, active));
     }
 
-    /// Runs were merged, which leaves the sums of base and runs as they are.
-    pub(super) fn merged(&mut self, runs: Arc<Runs>) {
+    /// Runs were merged or counted, which changes nothing in what base and runs hold, but estimates of it.
+    pub(super) fn merged(&mut self, runs: Arc<Runs>, totals: Totals) {
         self.runs = runs;
+        self.disk = totals;
     }
 
     /// The frozen table is now in the base or in one of these runs.
     pub(super) fn checkpointed(&mut self, base: BaseContents, runs: Arc<Runs>) {
         self.base_sequence = base.sequence;
-        self.disk = Sums::of(base);
+        self.disk = base.trees.into_iter().collect();
         self.runs = runs;
         self.frozen = None;
         self.before = None;
@@ -242,20 +352,22 @@ impl Statistics {
         Ok(())
     }
 
-    /// The sum of a tree as of the last commit; `None` if the base is now at another checkpoint.
+    /// The sum of a tree as of the last commit; `None` if the base is now at another checkpoint, or if an estimate
+    /// takes longer.
     pub(super) fn total(
         &mut self,
         tree: u32,
+        counting: Counting,
         new_view: impl FnOnce() -> Result<BaseView, ReadError>,
     ) -> Result<Option<DatabaseStatistics>, ReadError> {
         if let Some(before) = self.before.take() {
-            let total = self.total_over(tree, &before);
+            let total = self.total_over(tree, counting, &before);
             self.before = Some(before);
             return total;
         }
         let mut view = self.view.take().map_or_else(new_view, Ok)?;
         view.renew()?;
-        let total = self.total_over(tree, &view);
+        let total = self.total_over(tree, counting, &view);
         view.release();
         self.view = Some(view);
         total
@@ -264,18 +376,35 @@ impl Statistics {
     fn total_over(
         &mut self,
         tree: u32,
+        counting: Counting,
         base: &BaseView,
     ) -> Result<Option<DatabaseStatistics>, ReadError> {
         if base.sequence() != self.base_sequence {
             return Ok(None);
         }
-        let mut sum = self.disk.get(tree);
+        let total = self.disk.get(tree);
+        let mut sum = total.sum;
+        let (large_from, totals) = (self.large_from, &self.disk);
+        let is_large = |tree: u32| totals.get(tree).sum.records >= large_from;
+        let mut add = |changes: &mut Changes, below: &Below<'_>| {
+            let added = match counting {
+                Counting::Exact => Some(changes.total(tree, below)?),
+                Counting::Estimate => changes.estimate(tree, below, is_large)?,
+            };
+            added.inspect(|added| sum.add(*added));
+            Ok::<_, ReadError>(added.is_some())
+        };
         let disk = Disk { runs: &self.runs, base };
-        if let Some(frozen) = &mut self.frozen {
-            sum.add(frozen.changes.total(tree, &Below { frozen: None, disk })?);
+        if let Some(frozen) = &mut self.frozen
+            && !add(&mut frozen.changes, &Below { frozen: None, disk })?
+        {
+            return Ok(None);
         }
         let frozen = self.frozen.as_ref().map(|frozen| &*frozen.table);
-        sum.add(self.active.changes.total(tree, &Below { frozen, disk })?);
-        Ok(Some(sum))
+        if !add(&mut self.active.changes, &Below { frozen, disk })? {
+            return Ok(None);
+        }
+        let may_be_off = counting == Counting::Estimate || total.is_estimate;
+        Ok(Some(if may_be_off { sum.at_least_zero() } else { sum }))
     }
 }

@@ -25,7 +25,7 @@ pub struct TreeStore {
 const LOG_READ_AGAIN_MAX: u64 = 64 << 10;
 
 impl TreeStore {
-    /// Writes everything that was committed into the base, and so out of the log: the next opening
+    /// Moves everything that was committed into the base, and so out of the log: the next opening
     /// then has nothing to replay. Waits until that is done.
     ///
     /// # Errors

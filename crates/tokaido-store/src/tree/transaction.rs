@@ -19,7 +19,7 @@ use super::{
     memtable::{MemtableWriter, Node},
     published::Follower,
     shared::Shared,
-    statistics::{Below, Changes},
+    statistics::{Below, Changes, Counting},
     sweep::sweep,
     tables::Tables,
     view::{self, View},
@@ -313,7 +313,7 @@ impl TreeTransaction {
 
     /// The statistics of a tree: what is committed plus what is not yet.
     fn total(&mut self, tree: u32) -> Result<DatabaseStatistics, ReadError> {
-        let mut sum = self.shared.visible.total(tree)?;
+        let mut sum = self.shared.visible.total(tree, Counting::Exact)?;
         let frozen = self.view.tables.frozen.as_deref();
         let below = Below { frozen, disk: self.view.disk() };
         sum.add(self.group.done.changes.total(tree, &below)?);

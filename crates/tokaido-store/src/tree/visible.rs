@@ -1,8 +1,11 @@
 //! What snapshots see: the base, the runs and memtables before it, and how far transactions are published.
 
-use std::sync::{
-    Arc, Mutex, PoisonError, RwLock, Weak,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError, RwLock, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use crate::{DatabaseStatistics, ReadError, mutex::lock};
@@ -12,10 +15,14 @@ use super::{
     catalog::TreeMap,
     memtable::Memtable,
     runs::Runs,
-    statistics::{Changes, Statistics},
+    statistics::{Changes, Counting, Statistics},
     tables::Tables,
+    totals::Totals,
     view::View,
 };
+
+/// How long commits may go first before counting goes on. A shorter time would not be any shorter in practice.
+const COUNTING_PAUSE: Duration = Duration::from_micros(1);
 
 /// A consistent state at one moment.
 pub(super) struct Present {
@@ -100,10 +107,10 @@ impl Visible {
         self.set_tables(|tables| Tables { active: Arc::clone(&tables.active), frozen: None, runs });
     }
 
-    /// Some runs are now in the base, or several were joined into one; `runs` are the current ones.
-    pub(super) fn merged(&self, runs: Arc<Runs>) {
+    /// Some runs are now in the base, or several were joined into one, or counted; `runs` are the current ones.
+    pub(super) fn merged(&self, runs: Arc<Runs>, totals: Totals) {
         let mut statistics = lock(&self.statistics);
-        statistics.merged(Arc::clone(&runs));
+        statistics.merged(Arc::clone(&runs), totals);
         self.set_tables(|tables| {
             let frozen = tables.frozen.as_ref().map(Arc::clone);
             Tables { active: Arc::clone(&tables.active), frozen, runs }
@@ -116,7 +123,7 @@ impl Visible {
         self.tables_version.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Sets the version of the writer's view from now on, if it has one.
+    /// Sets the version of the writer's view from now on; `None` if it has none.
     pub(super) fn set_writer_version(&self, version: Option<u64>) {
         self.writer_version.store(version.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
@@ -126,9 +133,14 @@ impl Visible {
         self.writer_version.load(Ordering::Relaxed).saturating_add(1) >= self.tables_version()
     }
 
-    /// The sums of base and runs, by tree.
-    pub(super) fn on_disk(&self) -> Vec<(u32, DatabaseStatistics)> {
-        lock(&self.statistics).on_disk().collect()
+    /// What base and runs hold, by tree.
+    pub(super) fn on_disk(&self) -> Totals {
+        lock(&self.statistics).on_disk().clone()
+    }
+
+    /// Whether some of that is an estimate.
+    pub(super) fn has_estimates(&self) -> bool {
+        lock(&self.statistics).on_disk().has_estimates()
     }
 
     /// Several threads may change parts of the tables at a time.
@@ -166,15 +178,22 @@ impl Visible {
         self.published.store(sequence, Ordering::SeqCst);
     }
 
-    /// The sums of a tree as of the last commit.
-    pub(super) fn total(&self, tree: u32) -> Result<DatabaseStatistics, ReadError> {
+    /// The sum of a tree as of the last commit. Where the base does not fit into memory, it is an estimate even if an exact one
+    /// is asked for.
+    pub(super) fn total(
+        &self,
+        tree: u32,
+        counting: Counting,
+    ) -> Result<DatabaseStatistics, ReadError> {
+        let counting = if self.base.is_large() { Counting::Estimate } else { counting };
         loop {
-            let total = lock(&self.statistics).total(tree, || self.base_view())?;
+            let total = lock(&self.statistics).total(tree, counting, || self.base_view())?;
             if let Some(total) = total {
                 return Ok(total);
             }
-            // A checkpoint has committed to the base, and is about to report it.
-            std::thread::yield_now();
+            // The lock goes to a commit before the rest is counted, or to a checkpoint that has committed to the base, and
+            // is about to report it.
+            std::thread::sleep(COUNTING_PAUSE);
         }
     }
 

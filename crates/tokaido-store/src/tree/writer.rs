@@ -31,7 +31,7 @@ const BYTES_PER_NODE_MIN: usize = 128;
 /// A memtable is nearly full when one part in this many is left.
 const NEARLY_FULL_PART: usize = 8;
 
-/// When nothing was written for this long, the contents of the memtable go into the base.
+/// When nothing was written for this long, the contents of the memtable go to disk.
 const REST: Duration = Duration::from_secs(3);
 
 /// A smaller memtable stays: it would free little memory, and pages of the base would be written for it.
@@ -242,10 +242,12 @@ impl TreeWriter {
 
     /// Writes the contents of the memtable to disk, if nothing was written for long enough.
     fn tidy_memtable(&mut self) -> Result<(), WriteError> {
+        let has_estimates = self.shared.visible.has_estimates();
         let transaction = self.open_transaction();
         let table = transaction.memtable.table();
         // Even an empty memtable may be large: it has room for as much as the one before it.
-        let is_worth_it = table.len() > 0 && table.bytes() >= TIDIED_BYTES_MIN;
+        let is_large = table.bytes() >= TIDIED_BYTES_MIN;
+        let is_worth_it = is_large && table.len() > 0 || has_estimates;
         let is_free = transaction.view.tables.frozen.is_none();
         if !is_worth_it || !is_free || self.resting.since.elapsed() < REST {
             return Ok(());

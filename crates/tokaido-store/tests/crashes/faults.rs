@@ -54,7 +54,7 @@ fn every_file_may_refuse_to_open() {
     every_call_fails("closed");
 }
 
-/// Reads with a call, and not through LMDB's map, which would end the process.
+/// Calls that read fail; reads through LMDB's map do not, since that would end the process.
 #[test]
 fn every_file_may_refuse_to_be_read() {
     every_call_fails("unread");

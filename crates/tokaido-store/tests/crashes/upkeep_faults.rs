@@ -84,7 +84,7 @@ fn every_call_of_a_backup_from_outside_may_fail() {
     every_call_fails("outside", BULK_RECORDS, &expected);
 }
 
-/// It copies few pages at a time, so there are few.
+/// Each call copies only a few pages, so the store must be small.
 #[test]
 fn every_call_of_a_restore_may_fail() {
     let expected = ["rename target", "sync target", "write target", "open store", "read store"];

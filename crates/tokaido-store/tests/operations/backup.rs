@@ -104,7 +104,7 @@ fn what_others_may_not_read_of_a_store_they_may_not_read_of_its_copies() {
     }
 }
 
-/// Backups during a writer that moves amounts between two databases, and counts.
+/// Makes backups beside a writer that moves amounts between two databases, and counts.
 fn back_up_beside_a_writer(memtable_bytes: usize) {
     let filled = Filled::new();
     let options = tree::Options { memtable_bytes, sync: tree::SyncMode::Os, ..options() };
@@ -174,7 +174,7 @@ fn a_backup_beside_checkpoints_is_of_one_moment() {
     back_up_beside_a_writer(200_000);
 }
 
-/// A log that can only be read once.
+/// A log that cannot be read while `is_broken` is set.
 struct Broken {
     inner: tree::DirectoryStorage,
     is_broken: AtomicBool,

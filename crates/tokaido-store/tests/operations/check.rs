@@ -199,8 +199,8 @@ fn keys_that_share_a_head_are_told_apart() {
 #[test]
 fn a_later_version_is_refused_by_name() {
     let filled = Filled::new();
-    replace(&filled.path().join("data.mdb"), b"format\x01\0\0\0", b"format\x03\0\0\0");
-    let expected = "has format version 3, this program knows version 2";
+    replace(&filled.path().join("data.mdb"), b"format\x01\0\0\0", b"format\x09\0\0\0");
+    let expected = "has format version 9, this program knows version 3";
     let checked = tree::check(&filled.path()).unwrap_err().to_string();
     let opened = tree::open(&filled.path(), tree::Options::default()).err().unwrap().to_string();
     assert!(checked.contains(expected) && opened.contains(expected), "{checked}, {opened}");
@@ -215,7 +215,7 @@ fn a_log_of_a_later_version_is_refused_by_name() {
     let crc = crc32c::crc32c(&bytes[..32]).to_le_bytes();
     bytes[32..36].copy_from_slice(&crc);
     fs::write(&segment, bytes).unwrap();
-    let expected = "has format version 3, this program knows version 2";
+    let expected = "has format version 3, this program knows version 1";
     let checked = tree::check(&filled.path()).unwrap_err().to_string();
     let opened = tree::open(&filled.path(), tree::Options::default()).err().unwrap().to_string();
     assert!(checked.contains(expected) && opened.contains(expected), "{checked}, {opened}");

@@ -20,9 +20,9 @@ use tokaido_store::tree;
 
 use crate::support::{Contents, contents_of, copy, fast_directory, files, fill_with_runs};
 
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
-/// Maximum size of a fixture, which stays in the repository for ever.
+/// Maximum size of a fixture in bytes: it stays in the repository for ever.
 const FIXTURE_BYTES_MAX: usize = 200_000;
 
 fn fixture(format: u32) -> PathBuf {

@@ -137,5 +137,5 @@ fn a_small_store_has_no_runs_and_stays_readable_for_older_programs() {
     assert!(!filled.path().join("runs").exists());
     let data = fs::read(filled.path().join("data.mdb")).unwrap();
     let has = |version: &[u8]| data.windows(version.len()).any(|window| window == version);
-    assert!(has(b"format\x01\0\0\0") && !has(b"format\x02\0\0\0"));
+    assert!(has(b"format\x01\0\0\0") && !has(b"format\x03\0\0\0"));
 }

@@ -285,12 +285,12 @@ fn what_is_no_store_is_refused() {
     let version_1 = b"format\x01";
     for at in (0..bytes.len()).filter(|at| bytes[*at..].starts_with(version_1)).collect::<Vec<_>>()
     {
-        bytes[at + version_1.len() - 1] = 3;
+        bytes[at + version_1.len() - 1] = 9;
     }
     fs::write(&data, &bytes).unwrap();
     let error = refusal(directory.path());
     let is_of_version =
-        |error: &_| matches!(error, ReaderError::Open(OpenError::Version { found: 3, .. }));
+        |error: &_| matches!(error, ReaderError::Open(OpenError::Version { found: 9, .. }));
     assert!(is_of_version(&error), "{error}");
     fs::remove_file(&data).unwrap();
     for nowhere in [directory.path(), &directory.path().join("nowhere")] {

@@ -129,7 +129,7 @@ fn dump_store<W: Write>(
     writer: &mut RowWriter<W>,
 ) -> Result<(), Error> {
     let mut snapshot = store.snapshot()?;
-    let total = prefix.is_empty().then_some(snapshot.statistics(database)?.records);
+    let total = prefix.is_empty().then_some(snapshot.exact_statistics(database)?.records);
     let mut progress = Progress::new(total);
     let mut scanner = Scanner::new(database, ScanRange::prefix(prefix), usize::MAX);
     let mut row = Row::default();

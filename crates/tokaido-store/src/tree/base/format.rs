@@ -7,7 +7,7 @@
 //! | | `sequence` | the last transaction that the base and its runs hold, u64 |
 //! | | `log` | the first segment of the log that may hold later transactions, u64 |
 //! | | `runs` | number of the next run, u64, and the runs that there are, the newest first (`runs::format`) |
-//! | | `total` + number of a tree, u32 big-endian | if there are runs: records, key bytes, value bytes of base and runs together, u64 each |
+//! | | `total` + number of a tree, u32 big-endian | if there are runs: records, key bytes, value bytes of base and runs together, u64 each; whether they are an estimate, u8 |
 //! | | `tree` + number, u32 big-endian | slot u32, records, key bytes, value bytes, u64 each |
 //! | `s0`, `s1`, … | a key, or the head of long keys | a record, or a bucket of them (`long_key`) |
 //!
@@ -16,8 +16,9 @@
 
 use crate::DatabaseStatistics;
 
-/// The version of a store that has, or had, runs. Stores with a later version are not opened.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+/// The version of a store that has, or had, runs. Before version 3, totals were never estimates. Stores with a later
+/// version are not opened.
+pub(crate) const FORMAT_VERSION: u32 = 3;
 
 /// The version of a store that never had runs; programs that do not know runs can open it, too.
 pub(in crate::tree) const VERSION_WITHOUT_RUNS: u32 = 1;
@@ -50,10 +51,18 @@ pub(in crate::tree) struct TreeEntry {
     pub(in crate::tree) statistics: DatabaseStatistics,
 }
 
+/// What base and runs together have of a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tree) struct Total {
+    pub(in crate::tree) sum: DatabaseStatistics,
+    /// Whether some of what the runs shadow was estimated.
+    pub(in crate::tree) is_estimate: bool,
+}
+
 const STATISTICS_LEN: usize = 3 * 8;
 const ENTRY_LEN: usize = 4 + STATISTICS_LEN;
 
-pub(in crate::tree) fn encode_statistics(sum: &DatabaseStatistics) -> [u8; STATISTICS_LEN] {
+fn encode_statistics(sum: &DatabaseStatistics) -> [u8; STATISTICS_LEN] {
     let mut out = [0; STATISTICS_LEN];
     for (i, number) in [sum.records, sum.key_bytes, sum.value_bytes].into_iter().enumerate() {
         out[8 * i..8 + 8 * i].copy_from_slice(&number.to_le_bytes());
@@ -61,7 +70,7 @@ pub(in crate::tree) fn encode_statistics(sum: &DatabaseStatistics) -> [u8; STATI
     out
 }
 
-pub(in crate::tree) fn decode_statistics(bytes: &[u8]) -> Option<DatabaseStatistics> {
+fn decode_statistics(bytes: &[u8]) -> Option<DatabaseStatistics> {
     let bytes: &[u8; STATISTICS_LEN] = bytes.try_into().ok()?;
     let mut numbers = bytes.as_chunks::<8>().0.iter().map(|n| u64::from_le_bytes(*n));
     Some(DatabaseStatistics {
@@ -69,6 +78,30 @@ pub(in crate::tree) fn decode_statistics(bytes: &[u8]) -> Option<DatabaseStatist
         key_bytes: numbers.next()?,
         value_bytes: numbers.next()?,
     })
+}
+
+impl Total {
+    /// What is known for certain.
+    pub(in crate::tree) fn exact(sum: DatabaseStatistics) -> Self {
+        Self { sum, is_estimate: false }
+    }
+
+    pub(in crate::tree) fn encode(&self) -> [u8; STATISTICS_LEN + 1] {
+        let mut out = [u8::from(self.is_estimate); STATISTICS_LEN + 1];
+        out[..STATISTICS_LEN].copy_from_slice(&encode_statistics(&self.sum));
+        out
+    }
+
+    /// Reads a total, also one without the last byte, as before version 3.
+    pub(in crate::tree) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (sum, rest) = bytes.split_at_checked(STATISTICS_LEN)?;
+        let is_estimate = match rest {
+            [] | [0] => false,
+            [1] => true,
+            _ => return None,
+        };
+        Some(Self { sum: decode_statistics(sum)?, is_estimate })
+    }
 }
 
 impl TreeEntry {
@@ -117,6 +150,13 @@ mod tests {
         let entry = TreeEntry { slot: 7, statistics };
         assert_eq!(TreeEntry::decode(&entry.encode()), Some(entry));
         assert_eq!(TreeEntry::decode(b"short"), None);
+        for is_estimate in [false, true] {
+            let total = Total { sum: statistics, is_estimate };
+            assert_eq!(Total::decode(&total.encode()), Some(total));
+        }
+        let before_version_3 = encode_statistics(&statistics);
+        assert_eq!(Total::decode(&before_version_3), Some(Total::exact(statistics)));
+        assert_eq!(Total::decode(b"short"), None);
         assert_eq!(parse_tree_key(&tree_key(300)), Some(300));
         assert_eq!(parse_tree_key(SEQUENCE_KEY), None);
     }

@@ -14,7 +14,7 @@ use tokaido_lmdb::{
 };
 
 use crate::{
-    DatabaseStatistics, ReadError, limits,
+    ReadError, limits,
     tree::{
         files,
         lock::{CommitLock, StoreLock},
@@ -24,7 +24,7 @@ use crate::{
 
 use super::{
     DATA_FILE,
-    format::{self, TreeEntry},
+    format::{self, Total, TreeEntry},
     memory, remove_copy,
     rescue::Rescue,
 };
@@ -35,8 +35,8 @@ pub(in crate::tree) struct BaseContents {
     pub sequence: u64,
     /// The first log segment that may hold later transactions; 0 if the base names none.
     pub log_from: u64,
-    /// Its trees, and the statistics of each over the base and its runs.
-    pub trees: Vec<(u32, DatabaseStatistics)>,
+    /// Its trees, and what base and runs together have of each.
+    pub trees: Vec<(u32, Total)>,
     /// The runs layered before it.
     pub runs: RunList,
 }
@@ -45,7 +45,7 @@ impl BaseContents {
     /// The number of records in a tree.
     pub(in crate::tree) fn records(&self, tree: u32) -> u64 {
         let found = self.trees.iter().find(|(number, _)| *number == tree);
-        found.map_or(0, |(_, statistics)| statistics.records)
+        found.map_or(0, |(_, total)| total.sum.records)
     }
 }
 
@@ -128,7 +128,7 @@ pub(in crate::tree) struct Base {
     pub(in crate::tree) store: u64,
     pub(super) rescue: Rescue,
     pub(in crate::tree) commits: CommitLock,
-    /// Whether read-ahead is off, since the base does not fit into memory.
+    /// Whether the base did not fit into memory at the last look.
     is_large: AtomicBool,
 }
 
@@ -219,7 +219,11 @@ impl Base {
         }
         let runs = read_runs(&txn, directory)?;
         let trees = match runs.entries.is_empty() {
-            true => trees.into_iter().map(|(tree, entry)| (tree, entry.statistics)).collect(),
+            true => {
+                let exact =
+                    |(tree, entry): (u32, TreeEntry)| (tree, Total::exact(entry.statistics));
+                trees.into_iter().map(exact).collect()
+            }
             false => read_totals(&txn, directory)?,
         };
         txn.commit()?;
@@ -228,16 +232,19 @@ impl Base {
         let commits = CommitLock::of(path)?;
         let is_large = AtomicBool::new(false);
         let base = Self { environment, directory, slots, store, rescue, commits, is_large };
-        base.follow_size();
         Ok((base, BaseContents { sequence, log_from, trees, runs }))
     }
 
     /// Keeps read-ahead on while the whole base fits into memory, where it soon is then, and turns
-    /// it off once the base is larger, since pages read ahead would replace ones that are needed.
-    pub(in crate::tree) fn follow_size(&self) {
+    /// it off once the base is larger, since pages read ahead would replace ones that are needed. `memory_bytes` is how
+    /// much memory there is, if that is not what the system says.
+    pub(in crate::tree) fn follow_size(&self, memory_bytes: Option<u64>) {
         let Ok(file) = fs::metadata(self.rescue.directory().join(DATA_FILE)) else { return };
-        let is_large = file.len() > SMALL_BYTES_MAX
-            && memory::bytes_max().is_some_and(|memory| file.len() > memory / MEMORY_PART);
+        let is_larger = |memory: u64| file.len() > memory / MEMORY_PART;
+        let is_large = match memory_bytes {
+            Some(memory) => is_larger(memory),
+            None => file.len() > SMALL_BYTES_MAX && memory::bytes_max().is_some_and(is_larger),
+        };
         if self.is_large.swap(is_large, Ordering::Relaxed) == is_large {
             return;
         }
@@ -291,15 +298,12 @@ pub(super) fn read_runs(txn: &Txn, directory: Dbi) -> Result<RunList, BaseError>
 }
 
 /// The totals of base and runs together, if there are runs.
-pub(super) fn read_totals(
-    txn: &Txn,
-    directory: Dbi,
-) -> Result<Vec<(u32, DatabaseStatistics)>, BaseError> {
+pub(super) fn read_totals(txn: &Txn, directory: Dbi) -> Result<Vec<(u32, Total)>, BaseError> {
     let mut totals = Vec::new();
     let mut found = txn.step(directory, Step::AtOrAfter(format::TOTAL_PREFIX))?;
     while let Some((key, value)) = found {
         let Some(tree) = format::parse_total_key(key) else { break };
-        let total = format::decode_statistics(value).ok_or(BaseError::Damaged("a tree's total"))?;
+        let total = Total::decode(value).ok_or(BaseError::Damaged("a tree's total"))?;
         totals.push((tree, total));
         found = txn.step(directory, Step::Next)?;
     }

@@ -7,10 +7,13 @@ use std::{
 
 use tokaido_lmdb::{Dbi, Insert, WriteTxn};
 
-use crate::{DatabaseStatistics, ReadError, record, tree::runs::RunList};
+use crate::{
+    DatabaseStatistics, ReadError, record,
+    tree::{runs::RunList, totals::Totals},
+};
 
 use super::{
-    format::{self, TreeEntry},
+    format::{self, Total, TreeEntry},
     handle::{self, Base, BaseContents, BaseError},
     long_key,
 };
@@ -28,7 +31,7 @@ pub(in crate::tree) struct Layer {
     pages: PageCount,
     runs: RunList,
     /// The totals of base and runs together, if there are runs.
-    totals: Vec<(u32, DatabaseStatistics)>,
+    totals: Vec<(u32, Total)>,
 }
 
 /// Counts changed pages, roughly, from the addresses of entries in the order of their keys.
@@ -179,23 +182,30 @@ impl Layer {
     }
 
     /// The totals of base and runs together.
-    pub(in crate::tree) fn totals(&self) -> Vec<(u32, DatabaseStatistics)> {
+    fn all_totals(&self) -> Vec<(u32, Total)> {
+        let exact = |(tree, entry): (&u32, &TreeEntry)| (*tree, Total::exact(entry.statistics));
         match self.runs.entries.is_empty() {
-            true => self.trees.iter().map(|(tree, entry)| (*tree, entry.statistics)).collect(),
+            true => self.trees.iter().map(exact).collect(),
             false => self.totals.clone(),
         }
+    }
+
+    /// What the base alone holds of a tree.
+    pub(in crate::tree) fn in_base(&self, tree: u32) -> DatabaseStatistics {
+        self.trees.get(&tree).map(|entry| entry.statistics).unwrap_or_default()
     }
 
     /// Sets the list of runs, and the totals of base and runs together.
     pub(in crate::tree) fn set_runs(
         &mut self,
         runs: RunList,
-        mut totals: Vec<(u32, DatabaseStatistics)>,
+        totals: &Totals,
     ) -> Result<(), BaseError> {
         let directory = self.base.directory;
-        if runs.entries.is_empty() {
-            totals.clear();
-        }
+        let totals: Vec<_> = match runs.entries.is_empty() {
+            true => Vec::new(),
+            false => totals.iter().collect(),
+        };
         let put =
             |txn: &mut WriteTxn, key: &[u8], bytes: &[u8]| handle::put(txn, directory, key, bytes);
         put(&mut self.txn, format::FORMAT_KEY, &format::FORMAT_VERSION.to_le_bytes())?;
@@ -209,7 +219,7 @@ impl Layer {
             }
         }
         for (tree, total) in &totals {
-            put(&mut self.txn, &format::total_key(*tree), &format::encode_statistics(total))?;
+            put(&mut self.txn, &format::total_key(*tree), &total.encode())?;
         }
         (self.runs, self.totals) = (runs, totals);
         Ok(())
@@ -233,7 +243,7 @@ impl Layer {
         for (key, number) in [(format::SEQUENCE_KEY, sequence), (format::LOG_KEY, log_from)] {
             handle::put(&mut self.txn, directory, key, &number.to_le_bytes())?;
         }
-        let (trees, runs) = (self.totals(), self.runs.clone());
+        let (trees, runs) = (self.all_totals(), self.runs.clone());
         self.commit_transaction()?;
         Ok(BaseContents { sequence, log_from, trees, runs })
     }

@@ -17,6 +17,7 @@ mod view;
 
 pub(super) use copy::{COPY_FILE, copy_beside, copy_still, remove_copy};
 pub(crate) use format::FORMAT_VERSION;
+pub(super) use format::Total;
 pub(super) use handle::{Base, BaseContents, BaseError, BaseOptions};
 pub(super) use layer::Layer;
 pub(super) use tokaido_lmdb::pages;

@@ -18,5 +18,6 @@ pub(super) use frame::FrameBuilder;
 pub(super) use operation::{Operation, operations};
 pub(super) use recovery::{Recovered, RecoveryError, count_behind, read_log, recover};
 pub(super) use segment::Tail;
+pub(crate) use segment::VERSION;
 pub(super) use storage::LOG_DIRECTORY;
 pub use storage::{DirectoryStorage, LogFile, LogStorage};

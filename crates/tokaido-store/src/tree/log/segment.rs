@@ -22,7 +22,8 @@ use super::{
 };
 
 const MAGIC: [u8; 8] = *b"TOKAIDOL";
-const VERSION: u32 = 1;
+/// The version of a segment. Later versions are not read.
+pub(crate) const VERSION: u32 = 1;
 pub(super) const HEADER_LEN: usize = 48;
 const CRC_AT: usize = 32;
 
@@ -77,7 +78,7 @@ impl Segment {
         let tail = Tail { number, end, len: end, unsure_from: None };
         let mut segment = tail.written_to(storage.create(number)?);
         if let Err(error) = segment.begin(storage, store) {
-            // It is empty; if it cannot be removed either, recovery treats it as empty.
+            // It has no frames; if it cannot be removed either, recovery treats it as empty.
             let _ = storage.remove(number);
             return Err(error);
         }

@@ -45,8 +45,8 @@ struct Linker {
     sorting: Vec<Unlinked>,
 }
 
-/// A node to be sorted, with what most comparisons need, so that they do not read the node. One word would not
-/// be enough: the number of a collection is the first word of the keys of all its elements.
+/// A node to be sorted, with what most comparisons need, so that they do not read the node. One word would
+/// not be enough: the number of a collection is the first word of the keys of all its elements.
 struct Unlinked {
     tree: u32,
     words: [u64; 3],
@@ -91,7 +91,7 @@ impl List {
     pub(super) unsafe fn add(&self, node: NonNull<Node>) {
         let mut newest = self.unlinked.load(Ordering::Relaxed);
         loop {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { node.as_ref() }.set_handed_before(newest);
             // Release: the thread that takes the node sees its contents. The exchange fails when
             // a reader has just taken all nodes.

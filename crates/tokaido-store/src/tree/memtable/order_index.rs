@@ -49,7 +49,7 @@ pub(super) struct OrderIndex {
     bytes: AtomicUsize,
 }
 
-/// The part of the inserting thread alone: all pages, which are freed with it.
+/// The part that only the inserting thread uses. It owns all pages, and frees them when dropped.
 pub(super) struct Pages {
     all: Vec<NonNull<IndexPage>>,
     /// The leaf that the last node went to. The next node often belongs there, too.

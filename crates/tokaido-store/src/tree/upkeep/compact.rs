@@ -197,16 +197,16 @@ mod tests {
         // A later version: LMDB copies it without looking at it.
         let data = directory.path().join(DATA_FILE);
         let mut bytes = fs::read(&data).unwrap();
-        let (version_1, version_3) = (b"format\x01", b"format\x03");
+        let (version_1, version_9) = (b"format\x01", b"format\x09");
         let places: Vec<_> =
             (0..bytes.len()).filter(|at| bytes[*at..].starts_with(version_1)).collect();
         assert!(!places.is_empty());
         for at in places {
-            bytes[at..at + version_3.len()].copy_from_slice(version_3);
+            bytes[at..at + version_9.len()].copy_from_slice(version_9);
         }
         fs::write(&data, bytes).unwrap();
         let error = compaction.copy().unwrap_err();
-        assert!(error.to_string().contains("the unknown version 3"), "{error}");
+        assert!(error.to_string().contains("the unknown version 9"), "{error}");
         assert!(!directory.path().join(COPY_FILE).exists());
     }
 

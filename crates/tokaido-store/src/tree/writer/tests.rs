@@ -150,6 +150,45 @@ fn runs_go_into_the_base_sooner_once_the_writer_rests() {
 }
 
 #[test]
+fn estimated_totals_are_counted_once_the_writer_rests() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        sync: SyncMode::Os,
+        size_max: 1 << 30,
+        runs_from_bytes: 1,
+        runs_bytes_min: u64::MAX,
+        estimated_from_records: 1,
+        memory_bytes: Some(1),
+        ..Options::default()
+    };
+    let store = tree::open(directory.path(), options).unwrap();
+    let main = store.database("main").unwrap();
+    let mut writer = TreeWriter::take(&store.shared).unwrap();
+    let put = |writer: &mut TreeWriter, keys: std::ops::Range<u32>| {
+        transact(writer, |tx| {
+            keys.clone().try_for_each(|n| tx.put(main, &n.to_be_bytes(), NewRecord::of(b"")))
+        })
+        .unwrap();
+    };
+    put(&mut writer, 0..50_000);
+    writer.checkpoint(0).unwrap();
+    put(&mut writer, 40_000..70_000);
+    writer.checkpoint(0).unwrap();
+    assert!(store.shared.visible.has_estimates());
+    // So little is no reason for a checkpoint, but estimates are.
+    put(&mut writer, 70_000..70_001);
+    writer.tidy().unwrap();
+    writer.resting.since = Instant::now() - REST;
+    writer.tidy().unwrap();
+    let is_counted = (0..60_000).any(|_| {
+        thread::sleep(Duration::from_millis(1));
+        !store.shared.visible.has_estimates()
+    });
+    assert!(is_counted);
+    assert_eq!(store.snapshot().unwrap().statistics(main).unwrap().records, 70_001);
+}
+
+#[test]
 fn what_cannot_go_into_the_base_at_rest_is_said_once() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { sync: SyncMode::Os, size_max: 1 << 30, ..Options::default() };

@@ -415,7 +415,7 @@ static ssize_t do_write(struct open_file *file, int fd, const char *bytes, size_
             allowed = len / 2;
             fault = SPACE;
         } else if (fault == KILL) {
-            /* A write that should go through is in the page and not on the disk. */
+            /* What should be written through is in the page and not on the disk. */
             allowed = file->is_synchronous ? len : len / 2;
             file->is_synchronous = 0;
         } else if (fault == SYNC) {

@@ -6,6 +6,7 @@ use crate::{
     DatabaseStatistics,
     tree::{
         base::{
+            Total,
             format::{self, TreeEntry},
             pages::{Entry, PageDamage, PageFile, PageSet, Root, walk},
         },
@@ -33,7 +34,7 @@ pub(super) struct BaseSurvey {
     pub(super) trees: BTreeMap<u32, BaseTree>,
     pub(super) runs: RunList,
     /// The totals of base and runs together, if there are runs.
-    pub(super) totals: BTreeMap<u32, DatabaseStatistics>,
+    pub(super) totals: BTreeMap<u32, Total>,
 }
 
 /// Reports a damaged page, or one that could not be read.
@@ -87,8 +88,7 @@ pub(super) fn survey(file: &PageFile, pages: &mut PageSet, report: &mut CheckRep
                 None => report.add_directory("its list of runs is damaged"),
             },
             (key, _) if format::parse_total_key(key).is_some() => {
-                let (tree, total) =
-                    (format::parse_total_key(key), format::decode_statistics(&value));
+                let (tree, total) = (format::parse_total_key(key), Total::decode(&value));
                 match tree.zip(total) {
                     Some((tree, total)) => drop(survey.totals.insert(tree, total)),
                     None => report.add_directory("one of its totals is damaged"),

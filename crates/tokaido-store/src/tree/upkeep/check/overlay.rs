@@ -78,7 +78,7 @@ pub(super) fn read(
             report.log.torn_at = recovered.torn_at;
         }
         Err(RecoveryError::Io(error)) => return Err(io(error)),
-        Err(RecoveryError::Version(found)) => return Err(OpenError::version(directory, found)),
+        Err(RecoveryError::Version(found)) => return Err(OpenError::log_version(directory, found)),
         Err(RecoveryError::Damaged { segment, byte, what }) => {
             report.log.transactions_behind =
                 count_behind(&storage, overlay.last_sequence).map_err(&io)?;

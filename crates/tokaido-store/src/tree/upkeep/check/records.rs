@@ -60,7 +60,7 @@ impl Tree<'_> {
     }
 
     /// Passes every readable record of base and runs to `visit`. If everything could be read, the
-    /// totals must be correct.
+    /// totals must be correct, unless they are estimates.
     fn walk_disk(
         &self,
         pages: &mut PageSet,
@@ -100,8 +100,9 @@ impl Tree<'_> {
             report.add(Finding::Run { what: error.to_string() });
         }
         is_readable &= are_records_sound;
-        let recorded = self.parts.survey.totals.get(&self.number).copied().unwrap_or_default();
-        if is_readable && recorded != counted {
+        let total = self.parts.survey.totals.get(&self.number).copied().unwrap_or_default();
+        if is_readable && total.sum != counted && !total.is_estimate {
+            let recorded = total.sum;
             report.add(Finding::Statistics { tree: self.label.to_owned(), recorded, counted });
         }
         is_readable

@@ -138,7 +138,7 @@ pub struct CheckReport {
 pub struct BaseReport {
     /// The last transaction in it.
     pub sequence: u64,
-    /// Pages, in use or free.
+    /// Pages in use.
     pub pages: u64,
     /// Pages that later checkpoints may reuse.
     pub pages_free: u64,
