@@ -5,7 +5,7 @@
 //! (SIGBUS) on the next access to a page that is gone, as with any mapped file. Writers of the
 //! format never do that: they make a new file and rename it.
 
-use std::{fs::File, io, os::fd::AsRawFd, ptr, ptr::NonNull, slice};
+use std::{fs::File, io, ops::Range, os::fd::AsRawFd, ptr, ptr::NonNull, slice};
 
 /// The mapped bytes of a file that does not change. It may be closed, renamed or removed meanwhile.
 #[derive(Debug)]
@@ -41,6 +41,20 @@ impl Map {
     pub fn expect_random_reads(&self) {
         // SAFETY: `self` owns the whole mapping, and the advice changes none of its bytes.
         unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, libc::MADV_RANDOM) };
+    }
+
+    /// Asks the system to read the pages that have bytes of this range soon, so that they need not be waited for. Only a hint.
+    pub fn will_need(&self, range: Range<usize>) {
+        /// A common length of pages. If pages are longer, the system ignores most hints.
+        const PAGE_LEN: usize = 4096;
+        let (from, to) = (range.start / PAGE_LEN * PAGE_LEN, range.end.min(self.len));
+        if from < to {
+            // SAFETY: the range is within the mapping that `self` owns, and the advice changes none of its bytes.
+            unsafe {
+                let start = self.start.as_ptr().add(from);
+                libc::madvise(start.cast(), to - from, libc::MADV_WILLNEED)
+            };
+        }
     }
 
     /// The bytes of the file.

@@ -15,7 +15,10 @@
 use std::{
     fs::File,
     io,
-    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
+    },
     path::Path,
 };
 
@@ -199,6 +202,17 @@ impl PageFile {
     /// Whether the page `number` can be part of a tree.
     pub fn has_page(&self, number: u64) -> bool {
         (FIRST_PAGE..self.pages()).contains(&number)
+    }
+
+    /// Asks the operating system to read the page `number` soon, so that reading it will not take long. Does not wait.
+    pub fn will_need(&self, number: u64) {
+        let len = self.meta.page_len as u64;
+        let range = number.checked_mul(len).and_then(|at| i64::try_from(at).ok());
+        let Some(at) = range.filter(|_| self.has_page(number)) else { return };
+        // SAFETY: the descriptor is open, and the call takes no pointer. If it fails, reading takes longer.
+        unsafe {
+            libc::posix_fadvise(self.file.as_raw_fd(), at, len as i64, libc::POSIX_FADV_WILLNEED)
+        };
     }
 
     pub(super) fn read_page(&self, number: u64) -> Result<Vec<u8>, PageDamage> {

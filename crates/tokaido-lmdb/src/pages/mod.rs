@@ -11,6 +11,6 @@ mod page;
 mod walk;
 
 pub use file::{PageFile, PageFileError, PageSet, Root};
-pub use finder::Finder;
+pub use finder::{Finder, Leaf};
 pub use page::PageDamage;
 pub use walk::{Entry, walk};

@@ -6,10 +6,10 @@
 //! the base together. A read looks into the memtable, the frozen one, the runs, and the base.
 //!
 //! Where to look: docs/file-format.md for the files; `view` for reading them as one; `writer` and `transaction` for
-//! the path of a write; `checkpointer` for the thread that writes the base, with `checkpoint`, `run_checkpoint` and
-//! `merge`; `statistics` for counting records, with `shadows`, without looking each of them up; `shared` for what threads share:
-//! what is visible to snapshots, what is durable, and the signal to the checkpointer; `reader` for reading the
-//! files of a store that nobody has open.
+//! the path of a write; `checkpointer` for the thread that writes the base, with `checkpoint`, `run_checkpoint`,
+//! `merge` and `recount`; `statistics` for counting records, with `shadows`, without looking each of them up; `shared`
+//! for what threads share: what is visible to snapshots, what is durable, and the signal to the checkpointer; `reader`
+//! for reading the files of a store that nobody has open.
 //!
 //! No two modules here need each other: `open` and `upkeep` are above `store`, which is above
 //! `writer` and `snapshot`, which are above `transaction`, `shared` and `view`; at the bottom are
@@ -41,6 +41,7 @@ mod options;
 mod pace;
 mod prefetch;
 mod published;
+mod read_ahead;
 mod reader;
 mod recount;
 mod retired;

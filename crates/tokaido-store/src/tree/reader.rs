@@ -20,10 +20,9 @@ use crate::{Clock, DatabaseId, OpenError, ReadError, Record, SystemClock};
 
 use super::{
     base::{
-        DATA_FILE, Total,
-        format::{self, TreeEntry},
-        long_key,
+        DATA_FILE, Total, format, long_key,
         pages::{Finder, PageFile, PageFileError, Root},
+        roots,
     },
     catalog::{self, CATALOG_TREE},
     live,
@@ -52,8 +51,6 @@ pub enum ReaderError {
 /// checkpoint on.
 pub struct Reader {
     finder: Finder<PageFile>,
-    /// The tree of LMDB's named databases.
-    main: Root,
     /// The database in which the base records where its trees are.
     base: Root,
     /// `None` if the base has none of it.
@@ -97,7 +94,6 @@ impl Reader {
         let main = file.main();
         let mut reader = Self {
             finder: Finder::new(file),
-            main,
             base: main,
             catalog: None,
             catalog_entries: 0,
@@ -123,7 +119,7 @@ impl Reader {
         if let Some(damage) = self.finder.file().damage() {
             return Err(damaged(&ReadError::from(damage.clone())));
         }
-        let base = self.named(format::BASE).map_err(read_error)?;
+        let base = roots::named(&self.finder, format::BASE).map_err(read_error)?;
         self.base = base.ok_or_else(|| damaged(&"data.mdb has no directory"))?;
         match self.version().map_err(read_error)? {
             version if format::is_known(version) => {}
@@ -245,21 +241,7 @@ impl Reader {
 
     /// Where a tree of the engine begins; `None` if it is empty.
     fn tree(&self, tree: u32) -> Result<Option<Root>, ReadError> {
-        let Some(entry) = self.finder.find(self.base, &format::tree_key(tree))? else {
-            return Ok(None);
-        };
-        let entry =
-            TreeEntry::decode(&entry).ok_or_else(|| ReadError::damaged("a tree's entry"))?;
-        let root = self.named(&format::slot_name(entry.slot as usize))?;
-        root.map(Some).ok_or_else(|| ReadError::damaged("a tree without a slot"))
-    }
-
-    /// Where a named database of LMDB begins.
-    fn named(&self, name: &str) -> Result<Option<Root>, ReadError> {
-        let Some(root) = self.finder.find(self.main, name.as_bytes())? else {
-            return Ok(None);
-        };
-        Root::decode(&root).map(Some).ok_or_else(|| ReadError::damaged("the root of a tree"))
+        roots::of_tree(&self.finder, self.base, tree)
     }
 }
 

@@ -122,8 +122,13 @@ impl Stage {
         // Each checkpoint takes several pieces, but fewer than there are records.
         let options = tree::Options { checkpoint_pages: 2, ..options(sync) };
         self.open_with(&match self.has_runs() {
-            // Some runs are joined, and some are merged into the base.
-            true => tree::Options { runs_from_bytes: 0, runs_bytes_min: 5000, ..options },
+            // Some runs are joined, and some are merged into the base, as into one that is larger than memory.
+            true => tree::Options {
+                runs_from_bytes: 0,
+                runs_bytes_min: 5000,
+                memory_bytes: Some(1),
+                ..options
+            },
             false => options,
         })
     }

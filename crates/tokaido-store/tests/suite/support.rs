@@ -63,10 +63,12 @@ impl TreeEngine {
         Self::with(tree::Options { memtable_bytes: 0, checkpoint_pages: 1, ..options })
     }
 
-    /// Like [`checkpointing`](Self::checkpointing), but each checkpoint makes a run: some are joined, and some merged.
+    /// Like [`checkpointing`](Self::checkpointing), but each checkpoint makes a run: some are joined, and some merged. The base
+    /// is taken to be larger than memory.
     pub(crate) fn with_runs(clock: Arc<TestClock>) -> Self {
         let options = tree::Options { clock, size_max: 1 << 30, ..tree::Options::default() };
         let options = tree::Options { memtable_bytes: 0, checkpoint_pages: 1, ..options };
+        let options = tree::Options { memory_bytes: Some(1), ..options };
         Self::with(tree::Options { runs_from_bytes: 0, runs_bytes_min: 30_000, ..options })
     }
 

@@ -13,6 +13,7 @@ mod layer;
 pub(super) mod long_key;
 mod memory;
 mod rescue;
+pub(super) mod roots;
 mod view;
 
 pub(super) use copy::{COPY_FILE, copy_beside, copy_still, remove_copy};

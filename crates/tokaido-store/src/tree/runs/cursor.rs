@@ -107,6 +107,9 @@ impl<'v> Cursor<'v> {
             (self.block, self.entry) = (None, None);
             return Ok(());
         }
+        if self.is_careful {
+            self.run.read_ahead(number);
+        }
         let block = self.run.block(number)?;
         if self.is_careful && !block.is_whole() {
             return Err(self.run.block_damaged());

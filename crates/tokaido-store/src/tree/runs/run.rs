@@ -15,6 +15,9 @@ use super::{
     },
 };
 
+/// A run that is read as a whole is requested in pieces of so many bytes, each while the one before it is read.
+const AHEAD_BYTES: usize = 128 << 10;
+
 /// A run cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::tree) enum RunError {
@@ -157,6 +160,22 @@ impl Run {
         let bytes = from.checked_add(len).and_then(|to| self.map.bytes().get(from..to));
         let block = bytes.and_then(Block::parse).filter(|block| block.tree == entry.tree);
         block.ok_or_else(|| self.block_damaged())
+    }
+
+    /// Requests what comes some way after a block, for a cursor that enters one block after the other. If the
+    /// system reads no pages ahead, it would otherwise wait for each.
+    pub(super) fn read_ahead(&self, block: usize) {
+        let Ok(IndexEntry { at, len, .. }) = self.index_entry(block) else { return };
+        let end = at.saturating_add(u64::from(len));
+        if end > self.entry.bytes {
+            return;
+        }
+        let (from, to) = (at as usize / AHEAD_BYTES, end as usize / AHEAD_BYTES);
+        if block == 0 {
+            self.map.will_need(0..2 * AHEAD_BYTES);
+        } else if from != to {
+            self.map.will_need((to + 1) * AHEAD_BYTES..(to + 2) * AHEAD_BYTES);
+        }
     }
 
     /// How many blocks begin at or before a key.
