@@ -204,7 +204,7 @@ impl PageFile {
         (FIRST_PAGE..self.pages()).contains(&number)
     }
 
-    /// Asks the operating system to read the page `number` soon, so that reading it will not take long. Does not wait.
+    /// Asks the operating system to read the page `number` soon, so that reading it will not take long. Does not wait for it.
     pub fn will_need(&self, number: u64) {
         let len = self.meta.page_len as u64;
         let range = number.checked_mul(len).and_then(|at| i64::try_from(at).ok());

@@ -154,7 +154,7 @@ pub const RUNS_FROM_BYTES_DEFAULT: u64 = 128 << 20;
 /// The default of [`Options::runs_bytes_min`]: 16 MiB.
 pub const RUNS_BYTES_MIN_DEFAULT: u64 = 16 << 20;
 
-/// The default of [`Options::estimated_from_records`]. In a smaller tree, all keys can be looked up in some 50 ms.
+/// The default of [`Options::estimated_from_records`]. A smaller tree has few keys to look up, mostly in the processor's cache.
 pub const ESTIMATED_FROM_RECORDS_DEFAULT: u64 = 200_000;
 
 /// The default of [`Options::checkpoint_retry`].
