@@ -157,7 +157,7 @@ pub trait ReadTransaction {
     /// snapshot is older, plus the transaction's own writes.
     ///
     /// In a large database, a snapshot may estimate what was written in the last seconds, and nobody waits for it. If the data is
-    /// larger than memory, or more was written lately than could be merged, a transaction may get an estimate, too. A server's
+    /// larger than memory, or very much was written lately, a transaction may get an estimate, too. A server's
     /// numbers are exact again some time after its last write.
     ///
     /// # Errors

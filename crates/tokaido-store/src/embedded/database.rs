@@ -84,8 +84,8 @@ impl Database {
         Ok(Scan { scanner: Scanner::new(self.id, range, usize::MAX), snapshot, ended: false })
     }
 
-    /// How much the database holds, known without a scan. If it is larger than memory, or more was written lately than could be
-    /// merged, that is an estimate.
+    /// How much the database holds, known without a scan. If it is larger than memory, or very much was written lately, that is an
+    /// estimate.
     ///
     /// # Errors
     /// Only if the engine fails.

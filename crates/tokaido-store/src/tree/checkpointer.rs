@@ -17,7 +17,7 @@ use super::{
     options::SyncMode,
     retired::{LOOK_EVERY, Retired},
     shared::Shared,
-    signal::{Job, Waiting},
+    signal::{Job, Reason, Waiting},
 };
 
 /// Starts the checkpointer, unless it is running or was told to stop: a writer that outlives its store
@@ -65,6 +65,8 @@ pub(super) struct Checkpointer<'s> {
     pub(super) retired: Retired,
     /// Whether nothing had been written for a while when the last job was made.
     pub(super) is_at_rest: bool,
+    /// When the last checkpoint ended.
+    pub(super) checkpointed_at: Option<Instant>,
     synced_at: Instant,
 }
 
@@ -76,6 +78,7 @@ impl<'s> Checkpointer<'s> {
             has_merge_failed: false,
             retired: Retired::default(),
             is_at_rest: false,
+            checkpointed_at: None,
             synced_at: Instant::now(),
         }
     }
@@ -130,9 +133,10 @@ impl<'s> Checkpointer<'s> {
 
     /// Runs a checkpoint. Returns whether it succeeded.
     fn run_job(&mut self, job: &Job) -> bool {
-        self.is_at_rest = job.is_at_rest;
+        self.is_at_rest = job.reason == Reason::Rest;
         let result = self.try_checkpoint(job);
         let is_done = result.is_ok();
+        self.checkpointed_at = Some(Instant::now());
         self.retired.add_memtable(&job.frozen);
         self.shared.signal.finish(job, result);
         is_done

@@ -1,6 +1,6 @@
 //! Checkpoints of a large store: the frozen memtable becomes a run.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use crate::{DatabaseStatistics, ReadError, record};
 
@@ -12,7 +12,7 @@ use super::{
     memtable::Node,
     runs::{Run, RunEntry, RunList, RunWriter, Runs, key_hash},
     shadows::{Group, Shadows, is_sampled},
-    signal::Job,
+    signal::{Job, Reason},
     totals::Totals,
 };
 
@@ -21,6 +21,10 @@ const NODES_PER_LOOK: usize = 256;
 
 /// If there are more runs than that, not all keys of a large tree are looked up in them.
 const LOOKED_INTO_MAX: usize = 16;
+
+/// If the previous checkpoint ended less than this time ago, neither are they: the writer is so fast that it soon waits for the
+/// checkpointer, which would spend more than a tenth of its time on look-ups.
+const HURRIED_TIME: Duration = Duration::from_secs(5);
 
 /// What a run changes in the totals of base and runs, by tree.
 #[derive(Default)]
@@ -105,8 +109,7 @@ impl Checkpointer<'_> {
     /// Writes the live entries of the memtable to a run, unless there are none, and adds them to `totals`.
     ///
     /// What a record replaces need not be known for anything but the totals. It is looked up all the same, so that they are
-    /// exact, but not in large trees where that takes long: if almost every look-up reads a page from disk, or looks into many runs,
-    /// as there are when a merge does not keep up with what is written.
+    /// exact, but not in large trees where that takes long or time is short.
     fn write_run(
         &mut self,
         job: &Job,
@@ -117,7 +120,7 @@ impl Checkpointer<'_> {
         let mut base = shared.visible.base_view()?;
         base.renew()?;
         let disk = Disk { runs, base: &base };
-        let may_estimate = shared.base.is_large() || runs.len() > LOOKED_INTO_MAX;
+        let may_estimate = self.saves_look_ups(job, runs);
         let is_large = |tree| totals.get(tree).sum.records >= shared.options.estimated_from_records;
         let mut changed = Changed::default();
         let mut writer = RunWriter::begin(&shared.runs, shared.base.store, job.frozen.len())?;
@@ -151,6 +154,14 @@ impl Checkpointer<'_> {
             true => Ok(None),
             false => self.open_run(writer.finish()?).map(Some),
         }
+    }
+
+    /// Whether most keys of large trees are not to be looked up: if almost every look-up reads a page from disk, or looks into
+    /// many runs, as there are when a merge does not keep up with what is written, or if checkpoints come one after the other.
+    fn saves_look_ups(&self, job: &Job, runs: &Runs) -> bool {
+        let is_soon = self.checkpointed_at.is_some_and(|ended| ended.elapsed() < HURRIED_TIME);
+        let is_hurried = job.reason == Reason::Full && is_soon;
+        is_hurried || self.shared.base.is_large() || runs.len() > LOOKED_INTO_MAX
     }
 
     /// Opens a run that has been written.

@@ -23,8 +23,18 @@ pub(super) struct Job {
     pub(super) trees: TreeMap,
     /// The first segment of the log that is still needed afterwards.
     pub(super) keep_from: u64,
-    /// Whether the reason is that nothing has been written for a while.
-    pub(super) is_at_rest: bool,
+    pub(super) reason: Reason,
+}
+
+/// Why a checkpoint is to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The memtable or the log is full.
+    Full,
+    /// Somebody has asked for it.
+    Wanted,
+    /// Nothing has been written for a while.
+    Rest,
 }
 
 /// What the checkpointer has to do next.
@@ -178,7 +188,7 @@ mod tests {
         let signal = Signal::default();
         let frozen = Arc::clone(Memtable::create(0).table());
         let trees = TreeMap::default();
-        signal.begin(Job { frozen, sequence: 1, trees, keep_from: 1, is_at_rest: false });
+        signal.begin(Job { frozen, sequence: 1, trees, keep_from: 1, reason: Reason::Full });
         let (long, short) = (Duration::from_secs(3600), Duration::from_millis(1));
         let job = signal.next(None, long).flatten().expect("it is to be done");
         signal.finish(&job, Err("no room".to_owned()));

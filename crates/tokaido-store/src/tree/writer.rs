@@ -16,7 +16,7 @@ use super::{
     memtable::Memtable,
     options::SyncMode,
     shared::Shared,
-    signal::Job,
+    signal::{Job, Reason},
     transaction::TreeTransaction,
     visible::Present,
     writer_state::WriterState,
@@ -144,7 +144,7 @@ impl TreeWriter {
                 return Ok(());
             }
             if transaction.view.tables.frozen.is_none() {
-                return self.freeze(self.nodes_expected(), false);
+                return self.freeze(self.nodes_expected(), Reason::Full);
             }
             self.wait_for_checkpoint()?;
         }
@@ -184,7 +184,7 @@ impl TreeWriter {
             if view.tables.frozen.is_some() {
                 self.wait_for_checkpoint()?;
             } else if view.base.sequence() < self.flushed && self.log.bytes() >= log_bytes_min {
-                self.freeze(self.nodes_expected(), false)?;
+                self.freeze(self.nodes_expected(), Reason::Wanted)?;
             } else {
                 return Ok(());
             }
@@ -199,7 +199,7 @@ impl TreeWriter {
 
     /// Begins a checkpoint: freezes the memtable and replaces it by a new one, made for this many nodes, with a new
     /// segment of the log.
-    fn freeze(&mut self, nodes: usize, is_at_rest: bool) -> Result<(), WriteError> {
+    fn freeze(&mut self, nodes: usize, reason: Reason) -> Result<(), WriteError> {
         start_checkpointer(&self.shared).map_err(|error| WriteError::Engine {
             message: format!("no thread could be started for a checkpoint ({error}); try again"),
         })?;
@@ -225,7 +225,7 @@ impl TreeWriter {
         let trees = transaction.trees.clone();
         shared.visible.freeze(active, Arc::clone(&frozen));
         shared.pace.begin(frozen.len());
-        shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from, is_at_rest });
+        shared.signal.begin(Job { frozen, sequence: flushed, trees, keep_from, reason });
         let version = shared.visible.tables_version();
         self.has_wanted_sync = false;
         self.open_transaction().follow_checkpoint()?;
@@ -237,7 +237,7 @@ impl TreeWriter {
         self.shared.durable.check_poison()?;
         self.shared.signal.check_open()?;
         // Nothing is known about the writes to come.
-        self.freeze(0, true)
+        self.freeze(0, Reason::Rest)
     }
 
     /// Writes the contents of the memtable to disk, if nothing was written for long enough.

@@ -157,6 +157,26 @@ fn runs_of_a_store_larger_than_memory_are_estimated_until_they_are_counted() {
 }
 
 #[test]
+fn runs_of_a_store_that_is_written_to_fast_are_estimated() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { memtable_bytes: 1 << 20, ..options() };
+    let mut large = Large::new(directory.path(), options);
+    // So few runs are not joined, and the checkpointer is idle when they are counted.
+    for part in 0..5 {
+        large.put((40_000 * part..40_000 * (part + 1)).map(|n| n * 7_773 % 200_000));
+        large.assert_close();
+    }
+    large.store.checkpoint().unwrap();
+    assert!(large.has_estimates());
+    assert!(Checkpointer::new(&large.store.shared).recount().unwrap());
+    assert_eq!(large.told(), large.exact());
+    large.put(100_000..120_000);
+    large.store.checkpoint().unwrap();
+    assert!(!large.has_estimates(), "somebody asked for a checkpoint and had the time");
+    assert_eq!(large.told(), large.exact());
+}
+
+#[test]
 fn a_merge_makes_totals_exact() {
     let directory = tempfile::tempdir().unwrap();
     let mut large = Large::new(directory.path(), without_memory());
