@@ -1,5 +1,5 @@
--- A timed function: the loops around it, the clock around those, and what the compiler does meanwhile. Loaded only
--- into a virtual machine that measures.
+-- Times a function: the loops that call it, the clock readings around them, and what the compiler does meanwhile. Loaded
+-- only into a virtual machine that takes such measurements.
 
 local core, now, main, is_compiled, in_transaction = ...
 

@@ -1,4 +1,4 @@
--- A constant database: reads are as in any other, writes are refused.
+-- A constant database: reads work as in any other database, writes are refused.
 
 local core = ...
 

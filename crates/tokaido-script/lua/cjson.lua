@@ -1,4 +1,4 @@
--- `cjson` and its settings, worded as in lua-cjson. The dialect decides how values and JSON are converted, and
+-- `cjson` and its settings, with error messages as in lua-cjson. The dialect decides how values and JSON are converted, and
 -- how a call fails.
 
 local core = ...

@@ -1,5 +1,5 @@
--- What the handles of hashes, lists, sets, sorted sets and streams share. A handle is a database and a key: it
--- holds nothing of the value, so the next call sees what was written in any other way.
+-- What the handles of hashes, lists, sets, sorted sets and streams share. A handle is a database and a key. It
+-- holds no part of the value, so the next call sees whatever was written by other means.
 
 local core = ...
 

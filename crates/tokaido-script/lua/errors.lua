@@ -1,4 +1,4 @@
--- How an error is handled that nobody caught: a message with file and line, and a traceback without
+-- How an uncaught error is handled: it becomes a message with file and line, and a traceback without
 -- the frames of this prelude.
 
 local core = ...

@@ -1,4 +1,4 @@
--- A hash, as `tx.main:hash("h")` gives it. As for databases, each method is one native call, and errors
+-- A hash, as `tx.main:hash("h")` returns it. As for databases, each method is one native call, and errors
 -- name the line in the procedure.
 
 local core = ...

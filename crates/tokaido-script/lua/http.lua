@@ -1,5 +1,5 @@
 -- What an HTTP handler gets: `req` and `res`. Both are made once per VM. Fields of `req` are
--- fetched when they are first read, so a handler that reads none costs nothing.
+-- fetched when they are first read, so those that a handler does not read cost nothing.
 
 local core = ...
 

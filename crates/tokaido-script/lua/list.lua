@@ -1,4 +1,4 @@
--- A list, as `tx.main:list("l")` gives it. Positions begin with 1; negative ones count from the end.
+-- A list, as `tx.main:list("l")` returns it. Positions begin with 1; negative ones count from the end.
 
 local core = ...
 

@@ -1,5 +1,5 @@
--- Scans of databases whose keys have no order: caches and constant ones. They are read page by page;
--- a range leaves out what is not in it.
+-- Scans of databases whose keys have no order: caches and constant databases. They are read page by
+-- page, and keys outside the range are skipped.
 
 local core = ...
 

@@ -1,5 +1,5 @@
--- The environment of user code: what the language has, without what reaches out of it, and with
--- undeclared variables caught. Each module has its own, so an accident stays in its file.
+-- The environment of user code: the functions of the language, except those that reach outside the
+-- sandbox, and with undeclared variables caught. Each module has its own, so an accident stays in its file.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- Scripts and the shell: code that runs outside any transaction, and begins its own.
+-- Scripts and the shell: code that runs outside any transaction and begins its own transactions.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- A set, as `tx.main:set("s")` gives it.
+-- A set, as `tx.main:set("s")` returns it.
 
 local core = ...
 

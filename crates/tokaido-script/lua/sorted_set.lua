@@ -1,4 +1,4 @@
--- A sorted set, as `tx.main:sorted_set("z")` gives it. Ranks begin with 1.
+-- A sorted set, as `tx.main:sorted_set("z")` returns it. Ranks begin with 1.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- A stream, as `tx.main:stream("s")` gives it.
+-- A stream, as `tx.main:stream("s")` returns it.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- A consumer group of a stream, as `stream:group("workers")` gives it.
+-- A consumer group of a stream, as `stream:group("workers")` returns it.
 
 local core = ...
 

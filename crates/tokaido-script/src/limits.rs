@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use tokaido_collections::Packing;
 
-/// Maximum number of arguments of one call of a procedure: they stand on Lua's stack.
+/// Maximum number of arguments in one call of a procedure: they are passed on Lua's stack.
 pub const ARGUMENTS_MAX: usize = 200;
 
 /// Maximum nesting of tables in arguments, results and JSON.
 pub const VALUE_DEPTH_MAX: usize = 100;
 
-/// Maximum number of values, nested ones included, in one argument or result, or in one text of JSON.
+/// Maximum number of values, including nested ones, in one argument or result, or in one JSON text.
 pub const VALUE_COUNT_MAX: usize = 4_000_000;
 
-/// Maximum number of compiled scripts of clients that a VM keeps; one more, and it begins anew.
+/// Maximum number of compiled client scripts that a VM keeps; when there would be more, it discards all of them.
 pub(crate) const REDIS_CHUNKS_MAX: usize = 1000;
 
-/// Maximum depth of folders below the directory of procedures. Also ends loops of symbolic links.
+/// Maximum depth of directories below the directory of procedures. This also stops loops of symbolic links.
 pub const SOURCE_DEPTH_MAX: usize = 8;
 
 /// What one call may use.

@@ -128,10 +128,10 @@ impl Metrics {
         let mut registry = Registry::with_prefix("tokaido");
         registry.register(
             "write_group_seconds",
-            "Time from the first job of a group of writes until it was durable",
+            "Time from the first job of a group of writes until the group was durable",
             self.group_seconds.clone(),
         );
-        registry.register("write_group_jobs", "Jobs in a group", self.group_jobs.clone());
+        registry.register("write_group_jobs", "Jobs in a group of writes", self.group_jobs.clone());
         registry.register_collector(Box::new(Numbers {
             metrics: self.clone(),
             program,
@@ -197,22 +197,22 @@ impl Collector for Numbers {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let out = &mut encoder;
         let metrics = &self.metrics;
-        gauge(out, "uptime_seconds", "Time since the start", metrics.started.elapsed().as_secs())?;
+        gauge(out, "uptime_seconds", "Uptime of the server", metrics.started.elapsed().as_secs())?;
         let open =
             metrics.workers.iter().enumerate().map(|(index, worker)| {
                 ([("worker", index)], worker.connections_open.load(Relaxed))
             });
-        gauges(out, "connections_open", "Connections that each worker has open", open)?;
+        gauges(out, "connections_open", "Open connections of each worker", open)?;
         let total = metrics.sum(|w| &w.connections_total);
-        counter(out, "connections", "Connections that were taken", total)?;
+        counter(out, "connections", "Connections accepted", total)?;
         let refused = metrics.connections_refused.load(Relaxed);
-        counter(out, "connections_refused", "Connections over the limit", refused)?;
+        counter(out, "connections_refused", "Connections refused because of the limit", refused)?;
         let overrun = metrics.sum(|w| &w.connections_overrun);
-        let help = "Connections closed because their clients did not take what was pushed to them";
+        let help = "Connections closed because their clients did not read their pushed messages";
         counter(out, "connections_overrun", help, overrun)?;
         self.encode_requests(out)?;
         let failed = metrics.groups_failed.load(Relaxed);
-        counter(out, "write_groups_failed", "Groups that were not durable", failed)?;
+        counter(out, "write_groups_failed", "Groups of writes that failed", failed)?;
         let help = "Lines of the log that could not be written";
         counter(out, "log_lines_dropped", help, log::lines_dropped())?;
         self.encode_threads(out)?;
@@ -243,22 +243,22 @@ impl Numbers {
         counters(
             out,
             "requests",
-            "Requests by protocol and by the thread that ran them",
+            "Requests by protocol and by the kind of thread that ran them",
             requests,
         )?;
         let errors = protocols.iter().map(|&(protocol, of)| {
             ([("protocol", protocol)], self.metrics.sum(move |w| &of(w).errors))
         });
-        counters(out, "request_errors", "Requests that the protocol layer refused", errors)
+        counters(out, "request_errors", "Requests refused by the protocol layer", errors)
     }
 
     fn encode_threads(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let each = |read: fn(&Activity) -> u64| {
             self.threads.iter().map(move |a| ([("thread", a.thread.as_str())], read(a)))
         };
-        let busy = "Time for which each thread has been at its request or procedure";
+        let busy = "Time that each thread has spent on its current request or procedure";
         gauges(out, "thread_busy_ms", busy, each(|a| a.time.as_millis() as u64))?;
-        let stalled = "Whether it should have been done by now";
+        let stalled = "Whether each thread has stalled on its current request or procedure";
         gauges(out, "thread_stalled", stalled, each(|a| u64::from(a.has_stalled)))
     }
 
@@ -269,21 +269,21 @@ impl Numbers {
             })
         };
         counters(out, "procedure_calls", "Calls of each procedure", each(|s| &s.calls))?;
-        let refusals = "Calls that the procedure itself refused";
+        let refusals = "Calls that each procedure refused";
         counters(out, "procedure_refusals", refusals, each(|s| &s.refusals))?;
-        counters(out, "procedure_errors", "Calls that failed", each(|s| &s.errors))?;
-        counters(out, "procedure_time_ns", "Time in each procedure", each(|s| &s.time_ns))
+        counters(out, "procedure_errors", "Failed calls of each procedure", each(|s| &s.errors))?;
+        counters(out, "procedure_time_ns", "Time spent in each procedure", each(|s| &s.time_ns))
     }
 
     fn encode_usage(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let Usage { memtable_bytes, held_bytes, log_bytes, base_bytes, runs_bytes } = self.usage;
-        let since = "Memory of what was written since the last checkpoint";
+        let since = "Memory used by the writes since the last checkpoint";
         gauge(out, "memtable_bytes", since, memtable_bytes)?;
-        let held = "Memory of older memtables that a long read still sees";
+        let held = "Memory used by older memtables that long reads still see";
         gauge(out, "memtable_held_bytes", held, held_bytes)?;
-        gauge(out, "log_bytes", "Files of the log", log_bytes)?;
-        gauge(out, "base_bytes", "The file of the base", base_bytes)?;
-        gauge(out, "runs_bytes", "Files of the runs before the base", runs_bytes)
+        gauge(out, "log_bytes", "Size of the log files", log_bytes)?;
+        gauge(out, "base_bytes", "Size of the base file", base_bytes)?;
+        gauge(out, "runs_bytes", "Size of the run files, not yet merged into the base", runs_bytes)
     }
 
     fn encode_databases(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -291,9 +291,9 @@ impl Numbers {
             self.databases.iter().map(move |(name, d)| ([("database", name.as_str())], read(d)))
         };
         let mut family = |name, help, read| gauges(out, name, help, each(read));
-        family("database_records", "Records", |d| d.records)?;
-        family("database_key_bytes", "Bytes of all keys", |d| d.key_bytes)?;
-        family("database_value_bytes", "Bytes of all values", |d| d.value_bytes)
+        family("database_records", "Number of records", |d| d.records)?;
+        family("database_key_bytes", "Total size of all keys", |d| d.key_bytes)?;
+        family("database_value_bytes", "Total size of all values", |d| d.value_bytes)
     }
 
     fn encode_caches(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -302,10 +302,10 @@ impl Numbers {
         };
         counters(out, "cache_hits", "Reads that found a record", each(|c| c.hits))?;
         counters(out, "cache_misses", "Reads that found none", each(|c| c.misses))?;
-        counters(out, "cache_evicted", "Records that went to make room", each(|c| c.evicted))?;
+        counters(out, "cache_evicted", "Records evicted to make room", each(|c| c.evicted))?;
         counters(out, "cache_expired", "Records removed as expired", each(|c| c.expired))?;
-        gauges(out, "cache_bytes", "Bytes that a cache has allocated", each(|c| c.bytes_used))?;
-        gauges(out, "cache_bytes_max", "Maximum size of a cache", each(|c| c.bytes_max))
+        gauges(out, "cache_bytes", "Bytes allocated by each cache", each(|c| c.bytes_used))?;
+        gauges(out, "cache_bytes_max", "Maximum size of each cache", each(|c| c.bytes_max))
     }
 }
 

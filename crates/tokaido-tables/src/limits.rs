@@ -2,25 +2,25 @@
 
 use tokaido_store::{DatabaseId, limits};
 
-/// Maximum number of indexes of one table, with those that are being removed.
+/// Maximum number of indexes of one table, including those that are being removed.
 pub const INDEXES_MAX: usize = 64;
 
 /// Maximum length of the name of a column that has an index, in bytes.
 pub(crate) const INDEX_NAME_LEN_MAX: usize = 1024;
 
-/// Maximum length of what an index has of a value, in bytes: longer ones are cut off there, and told
-/// apart by a look at the row.
+/// Maximum length of the part of a value that an index stores, in bytes: longer values are truncated, and
+/// told apart by looking at the row.
 pub(crate) const HEAD_LEN_MAX: usize = 1024;
 
-/// Maximum length of the key of a row in a table that has an index, in bytes: the keys of entries have room for no
-/// more.
+/// Maximum length of the key of a row in a table that has an index, in bytes: the keys of index entries have no room
+/// for more.
 pub const ROW_KEY_LEN_MAX: usize = 3072;
 
-/// Maximum size of all entries of one row, in bytes (32 MiB): of a long text, an index of grams
-/// has an entry, with the row's key, for each different gram.
+/// Maximum total size of the index entries of one row, in bytes (32 MiB): for a long text, an index of
+/// grams has one entry, which contains the row's key, for each different gram.
 pub const ROW_INDEX_BYTES_MAX: usize = 32 << 20;
 
-/// Maximum number of conditions of one query.
+/// Maximum number of conditions in one query.
 pub const CONDITIONS_MAX: usize = 256;
 
 /// Maximum number of queries that one search combines.

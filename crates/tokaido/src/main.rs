@@ -37,9 +37,9 @@ use commands::{
 #[derive(Parser)]
 #[command(name = "tokaido", version)]
 #[command(after_help = "\
-New here? `tokaido demo` shows all of it in a minute. `tokaido COMMAND --help` is the manual.
+New here? `tokaido demo` is a tour that takes a minute. `tokaido COMMAND --help` is the manual.
 
-Exit status: 0 if it is done, 1 if a key is not there or the command failed, 2 for a wrong command
+Exit status: 0 on success, 1 if a key does not exist or the command failed, 2 for a wrong command
 line or configuration, 3 if no server answers or the store cannot be opened, 130 after Ctrl-C.")]
 struct Cli {
     #[command(subcommand)]

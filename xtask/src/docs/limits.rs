@@ -10,11 +10,11 @@ use crate::{
 const INTRODUCTION: &str = "\
 # Limits
 
-Everything has a limit, so that no client can take what the others need. What goes over one gets an
-error that names it, and nothing else happens. Limits that an operator may change are in
-[configuration.md](configuration.md); those below are part of the program.
+Everything is limited, so that no client can use up what the others need. Whatever exceeds a limit is refused with an
+error that names the limit, and has no other effect. Limits that an operator can change are in
+[configuration.md](configuration.md); those below are built into the program.
 
-This page is made from the constants in the code by `cargo xtask docs`.
+This page is generated from the constants in the code by `cargo xtask docs`.
 ";
 
 #[derive(Debug, PartialEq, Eq)]

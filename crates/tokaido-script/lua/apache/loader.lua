@@ -1,6 +1,6 @@
 -- Files of the dialect. Each has its own globals, and whatever it requires is run in these, as in Apache, where
 -- every file that answers requests has its own virtual machine. Comments at the beginning of a file, or the
--- configuration, say what it is to the server: its route, the function that answers, hooks and filters.
+-- configuration, say what the server uses it for: its route, the function that answers, hooks and filters.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- What mod_lua has and this dialect refuses, with reasons.
+-- The names of mod_lua that this dialect does not offer, with the reasons.
 
 local core = ...
 

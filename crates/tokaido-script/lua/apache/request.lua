@@ -1,7 +1,7 @@
 -- `r`, the request that a handler gets: its fields. Later files add the methods.
 --
 -- Each request has an empty table of its own. Its fields are looked up in what is known of the request, and
--- fetched when they are first read. So what a script keeps of a finished request does not reach another one.
+-- fetched when they are first read. So a script that keeps the table of a finished request cannot reach another one by it.
 
 local core = ...
 

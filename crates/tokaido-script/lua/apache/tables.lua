@@ -1,5 +1,5 @@
--- Tables of headers, and similar ones: names ignore case, a value is a text, and a value that is set to nil is
--- gone.
+-- Tables of headers, and similar ones: the case of names is ignored, values are texts, and setting a value to nil
+-- removes it.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- What the Kyoto Tycoon and Tokyo Tyrant dialects do with texts and numbers in the same way.
+-- Operations on texts and numbers that the Kyoto Tycoon and Tokyo Tyrant dialects have in common.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- `__kyototycoon__`, and calls: maps in, a code and a map out.
+-- `__kyototycoon__`, and calls, which take a map, and return a code and a map.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- The coroutines of scripts. What ends a phase passes through them, up to the phase's coroutine.
+-- The coroutines of scripts. A signal that ends a phase or makes it wait passes through them, up to the phase's coroutine.
 
 local core = ...
 

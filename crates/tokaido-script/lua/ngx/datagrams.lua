@@ -1,4 +1,4 @@
--- `ngx.socket.udp`: datagram sockets. They wait like those of `sockets.lua`, which has what both share.
+-- `ngx.socket.udp`: datagram sockets. They wait like those of `sockets.lua`, which contains the code that both share.
 
 local core = ...
 

@@ -1,5 +1,5 @@
--- From a path to the handler of a route, for `ngx.exec` and `ngx.location.capture`: requests that a handler makes within
--- its own. They find the routes of this dialect's files.
+-- Finds the handler of the route for a path, for `ngx.exec` and `ngx.location.capture`: requests that a handler makes
+-- within its own. They find the routes of this dialect's files.
 
 local core = ...
 

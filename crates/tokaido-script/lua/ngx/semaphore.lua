@@ -1,4 +1,4 @@
--- `ngx.semaphore`: requests of one worker wait for each other.
+-- `ngx.semaphore`, by which requests of one worker wait for each other.
 
 local core = ...
 

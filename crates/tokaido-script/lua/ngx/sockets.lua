@@ -1,5 +1,5 @@
--- `ngx.socket`: sockets of a handler, which waits for them as `ngx.sleep` waits for a time. The server owns them and the
--- data that has come, and closes them when their request ends.
+-- `ngx.socket`: sockets of a handler, which waits for them in the same way as in `ngx.sleep`. The server owns them and the
+-- data that has arrived, and closes them when their request ends.
 
 local core = ...
 

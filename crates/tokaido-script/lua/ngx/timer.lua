@@ -1,4 +1,4 @@
--- `ngx.timer`: functions that run after some time, for no request. A running timer is a table like that of a request,
+-- `ngx.timer`: functions that run after a delay, outside any request. A running timer is a table like that of a request,
 -- in the phase `timer`, with light threads and an `ngx.ctx` of its own.
 
 local core = ...

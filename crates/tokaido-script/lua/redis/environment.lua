@@ -1,5 +1,5 @@
--- The globals of scripts that clients send. All scripts share them, and no script can change any. What
--- a script sees are empty tables that forward reads and refuse writes, since LuaJIT has no read-only
+-- The globals of scripts that clients send. All scripts share them, and no script can change any. Scripts
+-- see empty tables that forward reads and refuse writes, since LuaJIT has no read-only
 -- tables.
 
 local core = ...

@@ -1,4 +1,4 @@
--- How an error is handled that a script did not catch, and where it was raised.
+-- How an error that a script did not catch is handled, and where it was raised.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- Libraries of functions: what their code finds while it is loaded, which is only `redis`, and
+-- Libraries of functions: the globals of their code while it is loaded (only `redis`), and
 -- `redis.register_function`.
 
 local core = ...

@@ -1,5 +1,5 @@
 -- `cjson`, `cmsgpack` and `struct`. The work is done in Rust, on values. Settings of cjson last until the
--- script ends, as a seed does.
+-- script ends, as does a seed of `math.random`.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- Calls: a key and a value in, bytes or nothing out.
+-- Calls, which take a key and a value, and return bytes or nothing.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- The database of Tokyo Tyrant's scripts, and what their functions do if they cannot do what they are asked.
+-- The database of Tokyo Tyrant's scripts, and how their functions fail.
 
 local core = ...
 

@@ -1,4 +1,4 @@
--- What goes through keys or records: the iterator of all scripts, prefixes, `_foreach` and `_mapreduce`; also `misc`.
+-- Functions that go through keys or records: the iterator of all scripts, prefixes, `_foreach` and `_mapreduce`; also `misc`.
 
 local core = ...
 

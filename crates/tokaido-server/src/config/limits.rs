@@ -108,9 +108,9 @@ limits! {
         first_line_ms: u64 = 10_000, 1..=MS_MAX;
         /// Time limit for a client to send the rest of a request it has begun
         request_ms: u64 = 60_000, 1..=MS_MAX;
-        /// Maximum size of one request of a client that has not given the password
+        /// Maximum size of one request of a client that has not authenticated
         anonymous_request_bytes_max: usize = 16 << 10, 1 << 10..=BYTES_MAX;
-        /// Time limit for a client to take its replies
+        /// Time limit for a client to read its replies
         reply_ms: u64 = 60_000, 1..=MS_MAX;
         /// Idle time after which a connection is closed; 0: never
         idle_ms: u64 = 0, 0..=MS_MAX;
@@ -118,19 +118,19 @@ limits! {
         keepalive_ms: u64 = 300_000, 1_000..=32_767_000;
         /// Time limit for the first line of a connection over the limit
         refusal_ms: u64 = 1_000, 1..=MS_MAX;
-        /// How long a connection is still read from after its last reply
+        /// How long the server keeps reading from a connection after its last reply
         linger_ms: u64 = 500, 0..=MS_MAX;
-        /// Maximum number of bytes read meanwhile
+        /// Maximum number of bytes it reads during that time
         linger_bytes_max: usize = 16 << 20, 0..=BYTES_MAX;
-        /// How long a stopping server waits for clients to take their replies
+        /// How long a stopping server waits for clients to read their replies
         stop_ms: u64 = 10_000, 1..=MS_MAX;
-        /// How long it may take beyond that to stop before the process is ended
+        /// How much longer than that it may take to stop before the process is ended
         stop_exit_ms: u64 = 20_000, 1..=MS_MAX;
         /// Size of a request or reply buffer; longer requests get longer buffers
         buffer_bytes: usize = 16 << 10, 1 << 10..=16 << 20;
         /// Maximum number of free buffers a worker keeps for reuse
         buffers_kept_max: usize = 256, 0..=COUNT_MAX;
-        /// Maximum size of the pushed messages a client has not taken before it is disconnected
+        /// Maximum size of the pushed messages that a client has not read before it is disconnected
         pushed_bytes_max: usize = 8 << 20, 1 << 10..=BYTES_MAX;
         /// Maximum size of the input that is read while a request waits
         blocked_input_bytes_max: usize = 64 << 10, 1..=BYTES_MAX;
@@ -138,15 +138,15 @@ limits! {
     "Redis protocol" {
         /// Maximum size of one Redis request
         request_bytes_max: usize = 128 << 20, 1..=u32::MAX as u64;
-        /// Maximum number of arguments of one request, its name included
+        /// Maximum number of arguments of one request, including its name
         request_arguments_max: usize = resp::ARGUMENTS_MAX, 1..=resp::ARGUMENTS_MAX as u64;
-        /// Maximum size of the replies a client has not taken before it is answered no more
+        /// Maximum size of the replies that a client has not read before the server stops answering it
         unsent_bytes_max: usize = 16 << 20, 1..=BYTES_MAX;
-        /// Maximum size of the reply to one Redis request, and of what is gathered for it
+        /// Maximum size of the reply to one Redis request, and of the data collected for it
         reply_bytes_max: usize = 128 << 20, 1 << 10..=BYTES_MAX;
         /// Maximum number of pipelined requests before other connections get their turn
         slice_requests_max: usize = 128, 1..=COUNT_MAX;
-        /// Maximum size of the replies before that
+        /// Maximum size of the replies to pipelined requests before other connections get their turn
         slice_reply_bytes_max: usize = 256 << 10, 1..=BYTES_MAX;
         /// Maximum number of requests of one pipeline in one group commit
         writer_slice_requests_max: usize = 1024, 1..=COUNT_MAX;
@@ -160,25 +160,25 @@ limits! {
         watched_keys_max: usize = 10_000, 1..=COUNT_MAX;
         /// Maximum number of channels and patterns a client subscribes to
         subscriptions_max: usize = 100_000, 1..=COUNT_MAX;
-        /// Maximum length of their names together
+        /// Maximum total length of the names of these channels and patterns
         subscription_bytes_max: usize = 16 << 20, 1..=BYTES_MAX;
         /// Maximum number of prefixes a client tracks keys by
         tracking_prefixes_max: usize = 1_000, 1..=COUNT_MAX;
-        /// Maximum number of SCAN cursors kept; each scan takes two
+        /// Maximum number of SCAN cursors kept; each scan uses two
         scan_cursors_max: usize = 4096, 2..=COUNT_MAX;
-        /// Maximum size of a script that EVAL takes, and of a library of functions
+        /// Maximum size of a script for EVAL, and of a library of functions
         redis_script_bytes_max: usize = 1 << 20, 1 << 10..=64 << 20;
-        /// Maximum number of scripts EVALSHA knows; one more, and the one not asked for the longest is forgotten
+        /// Maximum number of scripts that EVALSHA knows; beyond that, the least recently used one is forgotten
         redis_scripts_max: usize = 1000, 1..=COUNT_MAX;
-        /// Maximum size of their texts together
+        /// Maximum total size of the texts of these scripts
         redis_scripts_bytes_max: usize = 16 << 20, 1 << 10..=BYTES_MAX;
-        /// Maximum size of all libraries of functions together
+        /// Maximum total size of all libraries of functions
         redis_functions_bytes_max: usize = 16 << 20, 1 << 10..=fixed::VALUE_LEN_MAX as u64;
         /// Maximum number of keys one SCAN visits
         scan_count_max: usize = 10_000, 1..=COUNT_MAX;
-        /// Maximum number of keys KEYS answers with, and of elements a negative count draws
+        /// Maximum number of keys that KEYS returns, and of elements that a negative count returns
         keys_results_max: usize = 1_000_000, 1..=100_000_000;
-        /// Number of databases that SELECT knows by number
+        /// Number of databases that SELECT can address by number
         numbered_databases_max: usize = 16, 1..=fixed::DATABASES_MAX as u64;
     }
     "memcached protocol" {
@@ -187,21 +187,21 @@ limits! {
         /// Maximum size of a line with the keys of a memcached get
         memcached_line_bytes_max: usize = memcached::KEYS_LINE_LEN_MAX,
             memcached::LINE_LEN_MAX as u64..=64 << 20;
-        /// Maximum size of the values one memcached request is answered with
+        /// Maximum size of the values in the reply to one memcached request
         memcached_reply_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
     }
     "Kyoto Tycoon" {
         /// Maximum size of a request of Kyoto Tycoon's binary protocol
         kyoto_request_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
-        /// Maximum size of the keys and values one call of Kyoto Tycoon is answered with
+        /// Maximum size of the keys and values in the reply to one call of Kyoto Tycoon
         kyoto_reply_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
-        /// Maximum number of cursors of a connection of Kyoto Tycoon's
+        /// Maximum number of cursors of a Kyoto Tycoon connection
         kyoto_cursors_max: usize = 1000, 1..=1_000_000;
     }
     "Tokyo Tyrant" {
         /// Maximum size of a request of Tokyo Tyrant's protocols
         tyrant_request_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
-        /// Maximum size of the keys and values one command of Tokyo Tyrant is answered with
+        /// Maximum size of the keys and values in the reply to one command of Tokyo Tyrant
         tyrant_reply_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
         /// Maximum size of the stash of Tokyo Tyrant's scripts
         tyrant_stash_bytes_max: usize = 64 << 20, 1 << 10..=BYTES_MAX;
@@ -213,11 +213,11 @@ limits! {
         http_headers_max: usize = 100, 1..=10_000;
         /// Maximum size of an HTTP request body
         http_body_bytes_max: usize = 64 << 20, 1..=BYTES_MAX;
-        /// Maximum size of the body a procedure answers with
+        /// Maximum size of the body that a procedure returns
         http_response_bytes_max: usize = 64 << 20, 1..=BYTES_MAX;
-        /// Maximum number of query parameters a procedure is shown
+        /// Maximum number of query parameters that a procedure sees
         http_query_pairs_max: usize = 1_000, 1..=COUNT_MAX;
-        /// Time in which a handler answers that waits, with all its waits
+        /// Time limit for a handler that waits, including all its waits
         http_wait_ms: u64 = 60_000, 1..=MS_MAX;
         /// Maximum number of records on one page of a listing
         http_page_records_max: usize = 100_000, 1..=COUNT_MAX;
@@ -227,47 +227,47 @@ limits! {
     "Procedures" {
         /// Time limit for one call of a procedure, and for one script of a client
         script_ms: u64 = 1_000, 1..=MS_MAX;
-        /// Time at one request after which a thread counts as stalled; at least twice script_ms
+        /// Time spent on one request after which a thread counts as stalled; at least twice script_ms
         stalled_ms: u64 = 2_000, 1..=MS_MAX;
-        /// Time in one procedure after which the process ends; at least ten times script_ms; 0: never
+        /// Time spent in one procedure after which the process ends; at least ten times script_ms; 0: never
         stalled_exit_ms: u64 = 10_000, 0..=MS_MAX;
-        /// Maximum memory of one VM of Lua or Ruby
+        /// Maximum memory of one Lua or Ruby VM
         script_memory_bytes: usize = 256 << 20, 4 << 20..=BYTES_MAX;
         /// Maximum number of steps of one pattern match that backtracks
         script_pattern_steps_max: u32 = 10_000_000, 1_000..=u32::MAX as u64;
-        /// Read procedures that take no longer run on the workers; 0: none do
+        /// Read procedures that take no longer than this run on the workers; 0: none do
         script_short_us: u64 = 1_000, 0..=1_000_000;
-        /// Maximum number of keys of one get_many, of values of one get_all, and of elements that one call of a collection goes through
+        /// Maximum number of keys of one get_many, of values of one get_all, and of elements that one call of a collection visits
         script_many_keys_max: usize = 100_000, 1..=COUNT_MAX;
         /// Maximum size of what one get_many, get_all or combination of sets returns
         script_many_bytes_max: usize = 256 << 20, 1..=BYTES_MAX;
         /// Maximum size of one message to tokaido.log; the rest is cut off
         script_log_bytes_max: usize = 8 << 10, 1..=1 << 20;
-        /// Maximum number of timers of OpenResty's Lua that a worker has yet to run
+        /// Maximum number of OpenResty Lua timers that a worker has yet to run
         ngx_timers_pending_max: usize = 1024, 0..=COUNT_MAX;
-        /// Maximum number of timers of OpenResty's Lua that a worker runs at a time
+        /// Maximum number of OpenResty Lua timers that a worker runs at a time
         ngx_timers_running_max: usize = 256, 0..=COUNT_MAX;
         /// Maximum number of procedure files
         procedure_files_max: usize = 1_000, 1..=COUNT_MAX;
         /// Maximum size of a procedure file
         procedure_file_bytes_max: u64 = 1 << 20, 1..=1 << 30;
-        /// How often the option watch has the procedure files looked at for changes
+        /// How often the procedure files are checked for changes with the option watch
         procedure_look_ms: u64 = 250, 1..=MS_MAX;
         /// Maximum number of threads for long reads; otherwise one per worker, at least two
         pool_threads_max: usize = 16, 1..=256;
-        /// Maximum number of reads waiting for such a thread
+        /// Maximum number of reads waiting for one of these threads
         pool_queue_max: usize = 4096, 1..=COUNT_MAX;
     }
     "OpenResty" {
         /// Maximum number of sockets of one request of an OpenResty handler
         handler_sockets_max: usize = 1_000, 1..=COUNT_MAX;
-        /// Maximum number of sockets that the handlers of a worker have open, those that are kept included
+        /// Maximum number of sockets that the handlers of a worker have open, including those kept for later requests
         worker_sockets_max: usize = 4096, 1..=COUNT_MAX;
-        /// Maximum size of what has come on a handler's socket and was not received yet
+        /// Maximum size of the data that has arrived on a handler's socket and has not been received yet
         socket_bytes_max: usize = 64 << 20, 64 << 10..=BYTES_MAX;
-        /// Maximum size of what has come on all such sockets of a worker and was not received yet
+        /// Maximum size of the data that has arrived on all such sockets of a worker and has not been received yet
         worker_socket_bytes_max: usize = 256 << 20, 64 << 10..=BYTES_MAX;
-        /// Maximum number of names that are looked up for the handlers of a worker at a time
+        /// Maximum number of names being looked up for the handlers of a worker at a time
         worker_lookups_max: usize = 256, 1..=COUNT_MAX;
     }
     "Writing" {
@@ -275,7 +275,7 @@ limits! {
         writer_queue_max: usize = 4096, 1..=COUNT_MAX;
         /// Maximum number of jobs in one group commit, which one sync makes durable
         group_jobs_max: usize = 1024, 1..=COUNT_MAX;
-        /// How long a group commit takes further jobs behind the first one
+        /// How long a group commit accepts further jobs after the first one
         group_ms: u64 = 10, 0..=60_000;
         /// Maximum number of records one transaction writes
         transaction_writes_max: usize = tree::TRANSACTION_WRITES_DEFAULT,
@@ -287,23 +287,23 @@ limits! {
         key_bytes_max: usize = fixed::KEY_LEN_MAX, 1..=fixed::KEY_LEN_MAX as u64;
         /// Maximum length of a value that is written
         value_bytes_max: usize = fixed::VALUE_LEN_MAX, 1..=fixed::VALUE_LEN_MAX as u64;
-        /// How often expired records and the elements of deleted collections are looked for, to free their space
+        /// How often the server looks for expired records and the elements of deleted collections, to free their space
         expiry_interval_ms: u64 = 500, 1..=MS_MAX;
-        /// Maximum number of them one transaction removes
+        /// Maximum number of these records and elements that one transaction removes
         expiry_batch_max: usize = 1_000, 1..=COUNT_MAX;
-        /// Approximate number of records of each cache looked at each time
+        /// Approximate number of records of each cache that are checked each time
         cache_sweep_max: usize = composite::SWEEP_RECORDS_DEFAULT, 1..=COUNT_MAX;
     }
     "Collections" {
         /// Maximum number of elements of a hash, list, set or sorted set that is packed into one record
         packed_elements_max: usize = Packing::default().elements_max, 0..=4096;
-        /// Maximum length of each of their fields, values and members
+        /// Maximum length of each field, value and member of such a collection
         packed_text_bytes_max: usize = Packing::default().text_len_max, 0..=4096;
     }
     "Store" {
         /// Maximum number of databases
         databases_max: usize = 4096, 1..=fixed::DATABASES_MAX as u64;
-        /// Number of databases up to which a client makes one by writing to it; procedures and the command line may make more
+        /// Number of databases up to which a client can create one by writing to it; procedures and the command line can create more
         client_databases_max: usize = 1024, 0..=fixed::DATABASES_MAX as u64;
         /// Maximum size of the writes kept in memory between two checkpoints
         memtable_bytes: usize = tree::MEMTABLE_BYTES_DEFAULT, 1..=BYTES_MAX;
@@ -313,9 +313,9 @@ limits! {
         snapshots_max: u32 = tree::SNAPSHOTS_MAX_DEFAULT, 1..=COUNT_MAX;
         /// Number of bytes by which the log file grows ahead of what is written
         log_growth_bytes: u64 = tree::LOG_GROWTH_BYTES_DEFAULT, 0..=1 << 30;
-        /// Maximum size of the log a stopping server leaves to the next start
+        /// Maximum size of the log that a stopping server leaves for the next start
         log_left_bytes_max: u64 = tree::LOG_LEFT_BYTES_DEFAULT, 0..=BYTES_MAX;
-        /// How long until a failed checkpoint is tried again
+        /// How long to wait before a failed checkpoint is retried
         checkpoint_retry_ms: u64 = tree::CHECKPOINT_RETRY_DEFAULT.as_millis() as u64, 1..=MS_MAX;
         /// How often the files of constant databases are checked for replacement
         cdb_look_ms: u64 = composite::LOOK_INTERVAL_DEFAULT.as_millis() as u64, 1..=MS_MAX;

@@ -9,10 +9,10 @@ const HEAD: &str = "\
 
 <!-- Written from the table of procedures by `cargo xtask docs`. Do not edit. -->
 
-The procedures of TSV-RPC, `POST /rpc/NAME`; [kyoto-tycoon.md](kyoto-tycoon.md) says how to set it up,
-and what differs. Inputs in brackets may be missing; `_…` are keys of records behind an underscore.
-Every procedure also takes `WAIT`, `WAITTIME`, `SIGNAL` and `SIGNALBROAD`. *Right* is what a client needs
-where there is a password.
+The procedures of TSV-RPC, `POST /rpc/NAME`; [kyoto-tycoon.md](kyoto-tycoon.md) describes how to set it up,
+and what differs. Inputs in brackets are optional; `_…` stands for keys of records, each after an underscore.
+Every procedure also takes `WAIT`, `WAITTIME`, `SIGNAL` and `SIGNALBROAD`. *Right* is the right that a client needs
+if there is a password.
 
 | procedure | inputs | outputs | what it does | right |
 |---|---|---|---|---|

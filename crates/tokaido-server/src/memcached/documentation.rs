@@ -9,10 +9,10 @@ const HEAD: &str = "\
 
 <!-- Written from the table of commands by `cargo xtask docs`. Do not edit. -->
 
-The commands of the memcached protocol that Tokaido knows, with memcached's semantics and error
-texts; [memcached.md](memcached.md) says how to set it up, and what differs. *Right* is what a client
-needs: `none` is what anyone may do; `session` is to be authenticated, no more; `read` and `write` are about the protocol's database;
-`administer` is about the server.
+The commands of the memcached protocol that Tokaido supports, with memcached's semantics and error
+texts; [memcached.md](memcached.md) describes how to set it up, and what differs. *Right* is the right that a client
+needs: `none` means that anyone may run the command; `session` requires only authentication; `read` and `write` apply to the
+protocol's database; `administer` applies to the server.
 ";
 
 /// The page, in Markdown.

@@ -30,43 +30,43 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Commands about users.";
 "acl|cat" -2 Server(cat), NO_KEY [NO_SCRIPT] Server "6.0.0"
     "[category]"
-    "Gives the categories of commands, or the commands of one.";
+    "Lists the categories of commands, or the commands in one category.";
 "acl|deluser" -3 Connection(deluser), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     "username [username ...]"
-    "Deletes users, and closes their connections.";
+    "Deletes users and closes their connections.";
 "acl|dryrun" -4 Server(dryrun), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "7.0.0"
     "username command [arg [arg ...]]"
-    "Tells whether a user may run a command.";
+    "Checks whether a user may run a command, without running it.";
 "acl|genpass" -2 Server(genpass), NO_KEY [NO_SCRIPT] Server "6.0.0"
     "[bits]"
-    "Gives random hexadecimal digits, to be used as a password.";
+    "Returns random hexadecimal digits for use as a password.";
 "acl|getuser" 3 Server(getuser), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     "username"
-    "Gives what a user may do.";
+    "Returns what a user may do.";
 "acl|help" 2 Server(introspection::help), NO_KEY [] Server "6.0.0"
     ""
     "Lists the subcommands.";
 "acl|list" 2 Server(list), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     ""
-    "Gives what each user may do, as the lines of a file of users.";
+    "Lists what each user may do, as lines of an ACL file.";
 "acl|load" 2 Connection(load), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     ""
-    "Reads the file of users again, and closes the connections of users that it changes.";
+    "Reloads the ACL file and closes the connections of the users that this changes, except `default`.";
 "acl|log" -2 Server(log), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     "[count | RESET]"
-    "Gives the last requests that were denied, or forgets them.";
+    "Returns the latest denied requests, or clears the list of them.";
 "acl|save" 2 Server(save), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     ""
-    "Writes the file of users.";
+    "Writes the users to the ACL file.";
 "acl|setuser" -3 Server(setuser), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     "username [rule [rule ...]]"
-    "Makes a user, or changes what one may do.";
+    "Creates a user, or changes what an existing one may do.";
 "acl|users" 2 Server(users), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.0.0"
     ""
-    "Gives the names of the users.";
+    "Lists the names of the users.";
 "acl|whoami" 2 Connection(whoami), NO_KEY [NO_SCRIPT] Server "6.0.0"
     ""
-    "Gives the name of the user of the connection.";
+    "Returns the name of the user that the connection is authenticated as.";
 };
 
 fn cat(call: &mut Call<'_>) -> Result<(), Failure> {

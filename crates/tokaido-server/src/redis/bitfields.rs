@@ -14,10 +14,10 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "bitfield" -2 Write(bitfield), KEY [DENYOOM] Bitmap "3.2.0"
     "key [GET encoding offset] [OVERFLOW <WRAP | SAT | FAIL>] [SET encoding offset value] [INCRBY encoding offset increment]"
-    "Reads, sets and counts numbers at places of a value, as many as are named; `u8` is an encoding, `#2` the third place of its width.";
+    "Reads, sets and increments any number of integers at bit offsets of a value; `u8` is an encoding, `#2` the third integer of its width.";
 "bitfield_ro" -2 Read(bitfield_ro), KEY [FAST] Bitmap "6.0.0"
     "key [GET encoding offset [GET encoding offset ...]]"
-    "Reads numbers at places of a value.";
+    "Reads integers at bit offsets of a value.";
 };
 
 /// How a number is encoded: its width in bits, signed or unsigned.

@@ -17,19 +17,19 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "bitcount" -2 Read(bitcount), KEY [] Bitmap "2.6.0"
     "key [start end [BYTE | BIT]]"
-    "Counts the bits that are set, in a whole value or in a range of its bytes or bits.";
+    "Counts the bits that are set in a value, or in a range of its bytes or bits.";
 "bitop" -4 Write(bitop), KEYS_BEHIND_A_WORD [DENYOOM] Bitmap "2.6.0"
     "<AND | OR | XOR | NOT> destkey key [key ...]"
-    "Combines values bit by bit, and stores what comes of it; gives its length in bytes.";
+    "Combines values bit by bit and stores the result; returns its length in bytes.";
 "bitpos" -3 Read(bitpos), KEY [] Bitmap "2.8.7"
     "key bit [start [end [BYTE | BIT]]]"
-    "Finds the first bit that is set, or the first that is not.";
+    "Returns the position of the first bit that is set, or of the first that is not.";
 "getbit" 3 Read(getbit), KEY [FAST] Bitmap "2.2.0"
     "key offset"
-    "Gives a bit of a value; those behind its end are 0.";
+    "Returns a bit of a value; bits beyond its end are 0.";
 "setbit" 4 Write(setbit), KEY [DENYOOM] Bitmap "2.2.0"
     "key offset value"
-    "Sets or clears a bit of a value, which is filled with zero bytes up to there; gives the bit before.";
+    "Sets or clears a bit of a value, padding a shorter value with zero bytes up to there; returns the old bit.";
 };
 
 /// Maximum number of bits of a value.

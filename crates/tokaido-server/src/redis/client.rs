@@ -27,40 +27,40 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Commands about connections.";
 "client|getname" 2 Connection(get_name), NO_KEY [] Connection "2.6.9"
     ""
-    "Gives the name of the connection.";
+    "Returns the name of the connection.";
 "client|help" 2 Server(introspection::help), NO_KEY [] Connection "5.0.0"
     ""
     "Lists the subcommands.";
 "client|id" 2 Connection(id), NO_KEY [] Connection "5.0.0"
     ""
-    "Gives the id of the connection.";
+    "Returns the id of the connection.";
 "client|info" 2 Connection(info), NO_KEY [] Connection "6.2.0"
     ""
-    "Tells about this connection.";
+    "Returns information about this connection.";
 "client|kill" -3 Connection(kill), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Connection "2.4.0"
     "<ip:port | <[ID client-id] | [TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] | [USER username] | [ADDR ip:port] | [LADDR ip:port] | [SKIPME <YES | NO>]>>"
-    "Closes connections; gives how many.";
+    "Closes connections; returns how many, or OK if only an address is given.";
 "client|list" -2 Connection(list), NO_KEY [ADMIN DANGEROUS] Connection "2.4.0"
     "[TYPE <NORMAL | MASTER | REPLICA | PUBSUB>] [ID client-id [client-id ...]]"
-    "Tells about the open connections.";
+    "Returns information about the open connections.";
 "client|no-evict" 3 Connection(no_evict), NO_KEY [ADMIN DANGEROUS] Connection "7.0.0"
     "<ON | OFF>"
-    "Is shown by CLIENT LIST, and changes nothing else.";
+    "Sets a flag that CLIENT LIST shows, and has no other effect.";
 "client|no-touch" 3 Connection(no_touch), NO_KEY [] Connection "7.2.0"
     "<ON | OFF>"
-    "Is shown by CLIENT LIST, and changes nothing else.";
+    "Sets a flag that CLIENT LIST shows, and has no other effect.";
 "client|reply" 3 Connection(reply), NO_KEY [NO_MULTI] Connection "3.2.0"
     "<ON | OFF | SKIP>"
-    "Turns replies on or off, or leaves out the next one.";
+    "Turns replies on or off, or skips the next one.";
 "client|setinfo" 4 Connection(set_info), NO_KEY [] Connection "7.2.0"
     "<LIB-NAME libname | LIB-VER libver>"
-    "Notes the name or the version of the client library.";
+    "Sets the name or the version of the client library.";
 "client|setname" 3 Connection(set_name), NO_KEY [] Connection "2.6.9"
     "connection-name"
-    "Names the connection.";
+    "Sets the name of the connection.";
 "client|unblock" -3 Server(unblock), NO_KEY [ADMIN DANGEROUS] Connection "5.0.0"
     "client-id [TIMEOUT | ERROR]"
-    "Ends the waiting of a client, as if its time were over, or with an error.";
+    "Unblocks a waiting client as if its timeout had expired, or with an error.";
 };
 
 /// Maximum length of the name of a client or of its library, in bytes.

@@ -9,100 +9,100 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "asking" 1 Server(no_cluster), NO_KEY [FAST] Connection "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster" -2 Container(None), NO_KEY [] Server "3.0.0"
     ""
     "Commands about clusters.";
 "cluster|addslots" -3 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "slot [slot ...]"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|addslotsrange" -4 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "7.0.0"
     "start-slot end-slot [start-slot end-slot ...]"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|bumpepoch" 2 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|count-failure-reports" 3 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "node-id"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|countkeysinslot" 3 Server(no_cluster), NO_KEY [] Server "3.0.0"
     "slot"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|delslots" -3 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "slot [slot ...]"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|delslotsrange" -4 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "7.0.0"
     "start-slot end-slot [start-slot end-slot ...]"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|failover" -2 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "[FORCE | TAKEOVER]"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|flushslots" 2 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|forget" 3 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "node-id"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|getkeysinslot" 4 Server(no_cluster), NO_KEY [] Server "3.0.0"
     "slot count"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|help" 2 Server(no_cluster), NO_KEY [] Server "5.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|info" 2 Server(no_cluster), NO_KEY [] Server "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|keyslot" 3 Server(no_cluster), NO_KEY [] Server "3.0.0"
     "key"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|links" 2 Server(no_cluster), NO_KEY [] Server "7.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|meet" -4 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "ip port [cluster-bus-port]"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|myid" 2 Server(no_cluster), NO_KEY [] Server "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|myshardid" 2 Server(no_cluster), NO_KEY [] Server "7.2.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|nodes" 2 Server(no_cluster), NO_KEY [] Server "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|replicas" 3 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "5.0.0"
     "node-id"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|replicate" 3 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "node-id"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|reset" -2 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "[HARD | SOFT]"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|saveconfig" 2 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|set-config-epoch" 3 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "config-epoch"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|setslot" -4 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "slot <IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE>"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|shards" 2 Server(no_cluster), NO_KEY [] Server "7.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|slaves" 3 Server(no_cluster), NO_KEY [ADMIN DANGEROUS] Server "3.0.0"
     "node-id"
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "cluster|slots" 2 Server(no_cluster), NO_KEY [] Server "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "readonly" 1 Server(no_cluster), NO_KEY [FAST] Connection "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 "readwrite" 1 Server(no_cluster), NO_KEY [FAST] Connection "3.0.0"
     ""
-    "Is refused: there is no cluster.";
+    "Returns an error: there is no cluster.";
 };
 
 /// Uses the wording by which clients notice that they talk to a single server.

@@ -23,22 +23,22 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Authenticates the connection.";
 "echo" 2 Server(echo), NO_KEY [FAST] Connection "1.0.0"
     "message"
-    "Gives the message back.";
+    "Returns the message.";
 "hello" -1 Connection(hello), NO_KEY [FAST NO_AUTH NO_MULTI] Connection "6.0.0"
     "[protover [AUTH username password] [SETNAME clientname]]"
-    "Chooses the version of the protocol, and tells about the server.";
+    "Selects the version of the protocol and returns information about the server.";
 "ping" -1 Server(ping), NO_KEY [FAST] Connection "1.0.0"
     "[message]"
-    "Answers PONG, or the message.";
+    "Returns PONG, or the message if there is one.";
 "quit" -1 Connection(quit), NO_KEY [FAST NO_AUTH UNQUEUED WHILE_SUBSCRIBED] Connection "1.0.0"
     ""
     "Closes the connection.";
 "reset" 1 Connection(reset), NO_KEY [FAST NO_AUTH UNQUEUED WHILE_SUBSCRIBED] Connection "6.2.0"
     ""
-    "Makes the connection as it was when it was opened.";
+    "Resets the connection to the state in which it was opened.";
 "select" 2 Connection(select), NO_KEY [FAST] Connection "1.0.0"
     "index"
-    "Chooses a database by its number, or by its name.";
+    "Selects a database by its number or its name.";
 };
 
 fn ping(call: &mut Call<'_>) -> Result<(), Failure> {

@@ -12,19 +12,19 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "decr" 2 Write(decr), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key"
-    "Takes one from a counter.";
+    "Decrements a counter by one.";
 "decrby" 3 Write(decrby), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key decrement"
-    "Takes a number from a counter.";
+    "Decrements a counter by a number.";
 "incr" 2 Write(incr), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key"
-    "Adds one to a counter.";
+    "Increments a counter by one.";
 "incrby" 3 Write(incrby), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key increment"
-    "Adds a number to a counter.";
+    "Increments a counter by a number.";
 "incrbyfloat" 3 Write(incrbyfloat), KEY [FAST DENYOOM BRIEF] String "2.6.0"
     "key increment"
-    "Adds a number with a fraction to a counter.";
+    "Increments a counter by a floating-point number.";
 };
 
 fn incr(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {

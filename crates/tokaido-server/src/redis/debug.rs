@@ -25,34 +25,34 @@ use crate::{Shared, config::DebugCommand};
 pub(super) const COMMANDS: &[Command] = rows! {
 "debug" -2 Container(None), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     ""
-    "Commands for test suites. The option debug_command allows them.";
+    "Commands for test suites, enabled by the option debug_command.";
 "debug|error" 3 Server(error), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     "message"
-    "Gives an error with that message.";
+    "Returns an error with the given message.";
 "debug|help" 2 Server(introspection::help), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     ""
     "Lists the subcommands.";
 "debug|loadaof" 2 Server(reload), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     ""
-    "Does nothing: what was answered is stored, and is what a restart finds.";
+    "Does nothing: every acknowledged write is already stored, and a restart would find it.";
 "debug|object" 3 Read(object), SUBKEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     "key"
-    "Tells the encoding of a value, and the length of its form in DUMP.";
+    "Returns the encoding of a value, and its length as serialized by DUMP.";
 "debug|populate" -3 Write(populate), NO_KEY [ADMIN DANGEROUS DENYOOM NO_SCRIPT] Server "1.0.0"
     "count [prefix] [size]"
-    "Puts so many values under keys that are not there yet: key:0, key:1, ...";
+    "Creates the given number of keys (key:0, key:1, ...), skipping those that exist.";
 "debug|protocol" 3 Server(protocol), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     "type"
-    "Gives a reply of the type: string, integer, double, null, array, set, map, verbatim, true, false or bignum.";
+    "Returns a reply of the type: string, integer, double, null, array, set, map, verbatim, true, false or bignum.";
 "debug|reload" 2 Server(reload), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     ""
-    "Does nothing: what was answered is stored, and is what a restart finds.";
+    "Does nothing: every acknowledged write is already stored, and a restart would find it.";
 "debug|set-active-expire" 3 Server(set_active_expire), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     "<0 | 1>"
-    "Has expired records left where they are, or removed again. Nobody sees them either way.";
+    "Suspends (0) or resumes (1) the removal of expired records. They are invisible either way.";
 "debug|sleep" 3 Connection(sleep), NO_KEY [ADMIN DANGEROUS NO_MULTI NO_SCRIPT] Server "1.0.0"
     "seconds"
-    "Is answered after so many seconds. Other connections go on meanwhile.";
+    "Replies after a number of seconds, without holding up other connections.";
 };
 
 /// Whether a command is DEBUG or one of its subcommands.

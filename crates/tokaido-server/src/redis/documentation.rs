@@ -18,7 +18,7 @@ const GROUPS: [(Group, &str); 15] = [
     (Group::Set, "Sets"),
     (Group::SortedSet, "Sorted sets"),
     (Group::Stream, "Streams"),
-    (Group::Geo, "Places on the earth"),
+    (Group::Geo, "Geospatial data"),
     (Group::Generic, "Keys"),
     (Group::PubSub, "Publish and subscribe"),
     (Group::Scripting, "Procedures and scripts"),
@@ -32,103 +32,121 @@ const HEAD: &str = "\
 
 <!-- Written from the table of commands by `cargo xtask docs`. Do not edit. -->
 
-Any Redis client can talk to Tokaido, in version 2 or 3 of the protocol. These are the commands it
-knows, with Redis's semantics and error texts, but for what is listed under *Differences*.
-*Runs on* says where a command is executed: `snapshot`, on every core, never waiting for a writer;
-`writer`, as a transaction that is on disk before its reply is sent; `procedure`, as the
-procedure's own mode says; `session`, without touching the data.
+Any Redis client can talk to Tokaido, in version 2 or 3 of the protocol. These are the commands that
+it supports, with Redis's semantics and error messages, except for what is listed under
+*Differences*. *Runs on* says where a command is executed: `snapshot` means on any core, without
+ever waiting for a writer; `writer`, as a transaction that is on disk before its reply is sent;
+`procedure`, as the mode of the procedure requires; `session`, without touching the data.
 ";
 
 const TAIL: &str = "
 ## Procedures by their bare name
 
-A procedure is called like a command: `hits.count /index` is `FCALL hits.count 1 /index`. Arguments
-arrive as strings. Results are mapped so: an integer to an integer; any other number to a double
-(version 2: a string); a string to a string; a list to an array; any other table to a map (version
-2: a flat array of keys and values); `true` and `false` to booleans (version 2: 1 and null); `nil`
-to null. An error is one line with file and line, as `ERR hits.lua:12: no such page`, and nothing of
-the call remains in the data.
+A procedure is called like a command: `hits.count /index` is the same as
+`FCALL hits.count 1 /index`. Arguments arrive as strings. Results are converted as follows: an
+integer to an integer; any other number to a double (version 2: a string); a string to a string; a
+list to an array; any other table to a map (version 2: a flat array of keys and values); `true` and
+`false` to booleans (version 2: 1 and null); `nil` to null. An error is a single line that names the
+file and the line, such as `ERR hits.lua:12: no such page`, and none of the changes that the call
+made are kept.
 
 ## Differences
 
-- A key has 1 to 4096 bytes, a value at most 64 MiB, if the server is not set to less.
-- `EXEC` is all or nothing: if a queued command fails, the transaction is rolled back and answered
-  with `EXECABORT`. Redis would keep what the other commands did.
-- `SELECT`, `MOVE`, `COPY` and `SWAPDB` also take the name of a database, as in `SELECT companies`. Number 0
+- A key has 1 to 4096 bytes, and a value has at most 64 MiB, unless the server is configured with lower
+  limits.
+- `EXEC` is all or nothing: if a queued command fails, the transaction is rolled back, and the reply is
+  `EXECABORT`. Redis would keep the changes of the other commands.
+- `SELECT`, `MOVE`, `COPY` and `SWAPDB` also accept the name of a database, as in `SELECT companies`. Number 0
   is the database `main`, number 7 is the database `7`.
-- `FLUSHALL` deletes the named databases, too, and gives their names back; `main` and caches
-  stay, empty. `TOKAIDO DROP` deletes one database.
-- `KEYS` and `SCAN` give keys in their order as bytes, and a pattern that starts with plain text
-  visits only keys that start with it. The cursor of a `SCAN` is forgotten when 4,096 newer ones
-  (`scan_cursors_max`) exist; it can then not be used any more, and says so.
-- `MEMORY USAGE` counts key, value and header as they are stored, not Redis's structures: the header as 20 bytes, and
-  8 more for a collection with elements of its own, of which only the record is counted.
-- A reply, that of `EXEC` as a whole, has at most 128 MiB (`reply_bytes_max`), and so has what a command such as
-  `ZUNIONSTORE` or `SINTER` gathers. What would need more is refused, and changes nothing; use `HSCAN`, `SSCAN`, `ZSCAN` or smaller
-  ranges.
-- `KEYS` gives at most 1,000,000 keys (`keys_results_max`).
-- `RANDOMKEY` walks through a database of up to 10,000 records to draw every key with the same
-  probability. In a larger one it takes some hundreds of look-ups, and some keys are drawn somewhat more often than
-  others; in a cache or a constant database they are of one part of it.
-- An unknown command that Redis has is answered with what serves in its place, behind Redis' own words.
-- `CLIENT LIST` has Redis' fields; those about buffers and memory are 0. In `INFO`, `expires` is an estimate if more
-  than 10,000 records of all databases will expire.
-- `INCRBYFLOAT` and `HINCRBYFLOAT` count with 64-bit floating-point numbers, as Lua does, where Redis uses 80 bits.
-- `HELLO` is refused between `MULTI` and `EXEC`. `CONFIG SET`
-  changes what stands in `[redis]` of the configuration (`notify-keyspace-events`, `slowlog-log-slower-than`, `slowlog-max-len`,
-  `latency-monitor-threshold`, `tracking-table-max-keys`) until the server stops, and for good with
-  `CONFIG REWRITE`, which writes these settings alone: each that is not as in the file, also one that a flag of the
-  server gave.
-- `SLOWLOG`, `LATENCY` and `INFO commandstats` tell how long a command ran, without its waiting for its turn or for the disk. `EXEC`
-  and `EVAL` count as one. `LATENCY` knows the events `command` and `fast-command`. `LATENCY HISTOGRAM` has the powers of two.
-- `MONITOR` shows a script behind the commands that it ran; what procedures do it does not show.
-- `CLIENT TRACKING` tells of changes by every protocol, by procedures and by expiry, once they are on disk. With `NOLOOP` a
-  client's own changes leave its keys tracked. Keys of caches and of constant databases are said to have changed as soon as they
-  are read. Of a procedure that reads, the keys that `FCALL` names are tracked, and those that it reads by commands.
-- A session that has not given the password is told nothing but that, even for unknown commands.
-- The rules of users hold in all protocols: see users.md. `ACL LOG` has what clients of this protocol were denied. `SORT` with `BY` or `GET` and
-  no right to read every key is refused when it is queued, too, and not when `EXEC` runs it. A request that is not well formed, so that
-  nobody can say which keys it names, is denied to users who may not use all keys.
-- On a cache, what writes to it alone (not `COPY`, `MOVE`, `FLUSHALL`) runs on the worker, at once and
-  without a transaction: `WATCH` and `MSETNX` are refused, and `EXEC` does not take it back. A constant
-  database refuses what writes; `FLUSHALL` leaves it as it is. Neither has an order of keys, and their
-  cursors do not run out, except where a constant database is replaced meanwhile. See cache.md and
-  cdb.md.
+- `FLUSHALL` also deletes the named databases and frees their names; `main` and caches stay, but are emptied.
+  `TOKAIDO DROP` deletes a single database.
+- `KEYS` and `SCAN` return keys in byte order, and a pattern that starts with plain text visits only keys that
+  start with it. The cursor of a `SCAN` is forgotten once 4,096 newer ones (`scan_cursors_max`) exist; using
+  it then returns an error.
+- `MEMORY USAGE` counts key, value and header as they are stored, not Redis's structures. The header counts as
+  20 bytes, and as 8 more for a collection that stores its elements separately; of such a collection, only the
+  record is counted.
+- A reply (that of `EXEC` as a whole) has at most 128 MiB (`reply_bytes_max`), and the same limit applies to
+  what a command such as `ZUNIONSTORE` or `SINTER` collects. A command that needs more returns an error and
+  changes nothing; use `HSCAN`, `SSCAN`, `ZSCAN` or smaller ranges.
+- `KEYS` returns at most 1,000,000 keys (`keys_results_max`); if more match, it returns an error.
+- `RANDOMKEY` walks through a database of up to 10,000 records, so that every key is equally likely. In a
+  larger one, it takes some hundreds of lookups, and some keys are returned somewhat more often than others.
+  In a cache or a constant database, it returns only keys from one part of it.
+- The errors for `MIGRATE`, `PSYNC`, `REPLCONF`, `SYNC`, `PFDEBUG` and `PFSELFTEST`, which do not exist here,
+  say what to use instead, after Redis' own message.
+- `CLIENT LIST` has Redis' fields; those about buffers and memory are 0. In `INFO`, `expires` is an estimate
+  if more than 10,000 records in all databases have an expiry.
+- `INCRBYFLOAT` and `HINCRBYFLOAT` calculate with 64-bit floating-point numbers, as Lua does, where Redis uses
+  80 bits.
+- `HELLO` returns an error between `MULTI` and `EXEC`.
+- `CONFIG SET` changes settings that are in the section `[redis]` of the configuration
+  (`notify-keyspace-events`, `slowlog-log-slower-than`, `slowlog-max-len`, `latency-monitor-threshold`,
+  `tracking-table-max-keys`). The changes last until the server stops, or for good with `CONFIG REWRITE`. That
+  writes only these settings: each one that differs from the file, including those given by a flag of the
+  server.
+- `SLOWLOG`, `LATENCY` and `INFO commandstats` report how long a command ran, without the time that it waited
+  for its turn or for the disk. `EXEC` and `EVAL` count as one command each. `LATENCY` has the events
+  `command` and `fast-command`. The steps of `LATENCY HISTOGRAM` are powers of two.
+- `MONITOR` shows a script after the commands that it ran. It does not show what procedures do.
+- `CLIENT TRACKING` reports changes made through every protocol, by procedures and by expiry, once they are on
+  disk. With `NOLOOP`, keys stay tracked when the client itself changes them. Keys of caches and constant
+  databases are reported as changed as soon as they are read. For a procedure that reads, the keys that
+  `FCALL` names are tracked, and those that it reads by means of commands.
+- A session that must authenticate first is told only that, even for unknown commands.
+- The rules of users apply in all protocols: see users.md. `ACL LOG` shows what clients of this protocol were
+  denied. `SORT` with `BY` or `GET`, by a user who may not read every key, is refused as early as when it is
+  queued, not when `EXEC` runs it. A malformed request, whose keys cannot be determined, is denied to users
+  who may not use all keys.
+- On a cache, commands that write only to it (not `COPY`, `MOVE`, `FLUSHALL`) run on the worker, at once and
+  without a transaction: `WATCH` and `MSETNX` are refused, and a failed `EXEC` does not undo them. A constant
+  database refuses writes; `FLUSHALL` leaves it as it is. Neither keeps its keys in order, and their cursors
+  do not run out, except when a constant database is replaced during the scan. See cache.md and cdb.md.
 - A field of a hash or a member of a set or sorted set has at most 4096 bytes. `HRANDFIELD`, `SRANDMEMBER` and
-  `ZRANDMEMBER` with a negative count give at most 1,000,000 elements (`keys_results_max`). In large collections some
-  elements are drawn a little more often than others. `HSCAN` has Redis 7.4's `NOVALUES`. `OBJECT ENCODING` follows
-  `packed_elements_max` and `packed_text_bytes_max`, and knows no `intset`.
-- `LINSERT` and `LREM` in a large list write the items between the place and the nearer end again; one
-  command writes at most `transaction_writes_max` items.
-- The score -0 is kept as 0. A range by members of a sorted set with several scores takes all of them for the
-  first one's; Redis says of it that it is unspecified.
-- `SUBSCRIBE` and its like are refused between `MULTI` and `EXEC`. What a transaction publishes, be it of `MULTI` or a
-  procedure's, is sent once it is committed, and never if it is rolled back. What is published behind a write in the same
-  pipeline is sent once that write is on disk. The number that `PUBLISH` gives is that of the moment when it ran.
-- A command on bits reads and writes the value as a whole. Bits and numbers of `BITFIELD` stand within the longest
-  value. `SET` in `BITFIELD` saturates numbers far below the smallest one, too; Redis takes some for too large.
-- `LCS` takes values whose lengths, multiplied, are at most 2^24, about; in Redis the product is 2^27.
-- The value of a HyperLogLog is that of Redis byte for byte, as long as nobody counts: Redis notes the result of
-  `PFCOUNT` in the value, here it only reads. A result that was noted is given. There are no `PFDEBUG` and `PFSELFTEST`.
-- What waits (`BLPOP` and its like) is served in the order in which it began to wait, by every way in which an element can come, and does
-  not wait between `MULTI` and `EXEC` or in procedures. On a cache or a constant database it is refused. `WAIT` and `WAITAOF`
-  answer at once.
-- Keyspace events come when the change is on disk, and tell of all who write but those to caches. In a transaction of several
-  commands, each that names a key which the transaction has changed counts as a change of it, and a key that comes and goes within it has no events. A record has its `expired` event when it
-  is removed (`expiry_interval_ms`), and none if it is overwritten before. There are no events of the classes `m`, `n`, `e` and `d`.
-- `SORT` holds all elements and what it gives while it sorts, up to `reply_bytes_max`. Elements whose texts to be sorted by
-  are equal stay in the order of the collection; in Redis they stand in any.
-- `~` in `XADD` and `XTRIM` trims as `=` does, but at most 10,000 entries at once, or as many as `LIMIT` says. In `XINFO STREAM` the numbers
-  of the radix tree are those of one with a node for each entry. The names of groups and consumers have at most 4096 bytes.
-- An entry that comes and goes within one `MULTI` wakes nobody. Who waits for several keys, lists or streams, and finds more than one
-  of them filled by one transaction, script or pipeline is served from the first of its arguments; in Redis from the one that was filled first.
-- To those who `WATCH` a stream, groups and consumers that come or go are changes, too. A client that waits for new entries of a group is
-  served as well when `XGROUP SETID` lets the group go back.
-- `DUMP` gives the plain forms that every version of Redis reads, in version 10 of the format, which is that of Redis 7.0;
-  `RESTORE` takes all forms up to Redis 7.2, compressed ones, too, and refuses what follows a value. What is held
-  of a value meanwhile is bounded by `reply_bytes_max`. How long a record was idle, and how often it is read, is not
-  noted. There is no `MIGRATE`.
-- A script of `EVAL` is a transaction, as a function of `FUNCTION LOAD` is, and can always be stopped: see redis-scripts.md.
+  `ZRANDMEMBER` with a negative count return at most 1,000,000 elements (`keys_results_max`). In large
+  collections, some elements are returned a little more often than others. `HSCAN` has the option `NOVALUES`
+  of Redis 7.4. `OBJECT ENCODING` depends on `packed_elements_max` and `packed_text_bytes_max`, and never
+  returns `intset`.
+- `LINSERT` and `LREM` in a large list rewrite the elements between the position and the nearer end; one
+  command writes at most `transaction_writes_max` elements.
+- The score -0 is stored as 0. A range by members of a sorted set with several scores treats all members as if
+  they had the score of the first one; Redis leaves the result unspecified.
+- `SUBSCRIBE` and the like return an error between `MULTI` and `EXEC`. What a transaction publishes, whether
+  in `MULTI` or in a procedure, is sent once it is committed, and never if it is rolled back. What is
+  published after a write in the same pipeline is sent once that write is on disk. The number that `PUBLISH`
+  returns is that of the moment when it ran.
+- Commands on bits read and write the whole value. The bits, and the numbers of `BITFIELD`, must lie within
+  the maximum length of a value. With `OVERFLOW SAT`, `SET` in `BITFIELD` also saturates numbers far below the
+  minimum; Redis takes some of them for too large.
+- `LCS` accepts values whose lengths, multiplied, are at most about 2^24; in Redis, the limit is 2^27.
+- The value of a HyperLogLog is the same as in Redis, byte for byte, until it is counted: Redis stores the
+  result of `PFCOUNT` in the value, whereas here `PFCOUNT` only reads. If the value already contains a result,
+  `PFCOUNT` returns it. `PFDEBUG` and `PFSELFTEST` do not exist.
+- Clients that wait (in `BLPOP` and the like) are served in the order in which they began to wait, however an
+  element is added. These commands do not wait between `MULTI` and `EXEC` or in procedures, and return an
+  error on a cache or a constant database. `WAIT` and `WAITAOF` return at once.
+- Keyspace events are sent once the change is on disk, whoever made it, but not for changes to caches. In a
+  transaction of several commands, if the transaction has changed a key, each write command that names the key
+  counts as a change of it. A key that is created and deleted within one transaction has no events. A record
+  has its `expired` event when it is removed (`expiry_interval_ms`), and none if it is overwritten before.
+  There are no events of the classes `m`, `n`, `e` and `d`.
+- `SORT` keeps all elements and its results in memory while it sorts, up to `reply_bytes_max`. With `ALPHA`,
+  elements whose texts to sort by are equal stay in the order of the collection; in Redis, their order is
+  arbitrary.
+- `~` in `XADD` and `XTRIM` trims as `=` does, but at most 10,000 entries at once, or as many as `LIMIT` says.
+  The radix tree numbers in `XINFO STREAM` are those of a tree with a node for each entry. The names of groups
+  and consumers have at most 4096 bytes.
+- An entry that is added and deleted within one `MULTI` wakes no client. A client that waits for several keys
+  (lists or streams), more than one of which are filled by one transaction, script or pipeline, is served from
+  the first of them in its arguments; in Redis, from the one that was filled first.
+- For clients that `WATCH` a stream, the creation or deletion of a group or a consumer is a change, too. A
+  client that waits for new entries of a group is also served when `XGROUP SETID` moves the group back.
+- `DUMP` returns the plain encodings that every version of Redis can read, in version 10 of the format, which
+  is that of Redis 7.0. `RESTORE` accepts all encodings up to Redis 7.2, including compressed ones, and
+  refuses data after the value. The memory that a value takes meanwhile is limited by `reply_bytes_max`. Idle
+  times and access frequencies are not recorded. `MIGRATE` does not exist.
+- A script of `EVAL` is a transaction, as is a function of `FUNCTION LOAD`, and can always be stopped: see
+  redis-scripts.md.
 ";
 
 /// The page, in Markdown.

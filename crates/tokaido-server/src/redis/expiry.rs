@@ -12,31 +12,31 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "expire" -3 Write(expire), KEY [FAST BRIEF] Generic "1.0.0"
     "key seconds [NX | XX | GT | LT]"
-    "Lets a record expire after a number of seconds.";
+    "Sets a key to expire after a number of seconds.";
 "expireat" -3 Write(expireat), KEY [FAST BRIEF] Generic "1.2.0"
     "key unix-time-seconds [NX | XX | GT | LT]"
-    "Lets a record expire at a time in seconds.";
+    "Sets a key to expire at a Unix time in seconds.";
 "expiretime" 2 Read(expiretime), KEY [FAST] Generic "7.0.0"
     "key"
-    "Gives the time at which a record expires, in seconds.";
+    "Returns the Unix time at which a key expires, in seconds.";
 "persist" 2 Write(persist), KEY [FAST BRIEF] Generic "2.2.0"
     "key"
-    "Lets a record stay for ever.";
+    "Removes the expiry of a key.";
 "pexpire" -3 Write(pexpire), KEY [FAST BRIEF] Generic "2.6.0"
     "key milliseconds [NX | XX | GT | LT]"
-    "Lets a record expire after a number of milliseconds.";
+    "Sets a key to expire after a number of milliseconds.";
 "pexpireat" -3 Write(pexpireat), KEY [FAST BRIEF] Generic "2.6.0"
     "key unix-time-milliseconds [NX | XX | GT | LT]"
-    "Lets a record expire at a time in milliseconds.";
+    "Sets a key to expire at a Unix time in milliseconds.";
 "pexpiretime" 2 Read(pexpiretime), KEY [FAST] Generic "7.0.0"
     "key"
-    "Gives the time at which a record expires, in milliseconds.";
+    "Returns the Unix time at which a key expires, in milliseconds.";
 "pttl" 2 Read(pttl), KEY [FAST] Generic "2.6.0"
     "key"
-    "Gives the milliseconds until a record expires.";
+    "Returns the time to live of a key in milliseconds.";
 "ttl" 2 Read(ttl), KEY [FAST] Generic "1.0.0"
     "key"
-    "Gives the seconds until a record expires.";
+    "Returns the time to live of a key in seconds.";
 };
 
 fn expire(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {

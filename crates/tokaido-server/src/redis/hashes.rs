@@ -21,52 +21,52 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "hdel" -3 Write(hdel), KEY [FAST BRIEF] Hash "2.0.0"
     "key field [field ...]"
-    "Removes fields of a hash; gives how many there were. The hash goes with its last field.";
+    "Removes fields of a hash; returns how many existed. The hash is deleted with its last field.";
 "hexists" 3 Read(hexists), KEY [FAST] Hash "2.0.0"
     "key field"
-    "Tells whether a hash has a field.";
+    "Returns whether a hash has a field.";
 "hget" 3 Read(hget), KEY [FAST] Hash "2.0.0"
     "key field"
-    "Gives the value of a field.";
+    "Returns the value of a field.";
 "hgetall" 2 Read(hgetall), KEY [] Hash "2.0.0"
     "key"
-    "Gives all fields of a hash with their values.";
+    "Returns all fields of a hash with their values.";
 "hincrby" 4 Write(hincrby), KEY [FAST DENYOOM BRIEF] Hash "2.0.0"
     "key field increment"
-    "Adds a number to the counter in a field.";
+    "Increments the counter in a field by a number.";
 "hincrbyfloat" 4 Write(hincrbyfloat), KEY [FAST DENYOOM BRIEF] Hash "2.6.0"
     "key field increment"
-    "Adds a number with a fraction to the counter in a field.";
+    "Increments the counter in a field by a floating-point number.";
 "hkeys" 2 Read(hkeys), KEY [] Hash "2.0.0"
     "key"
-    "Gives all fields of a hash.";
+    "Returns all fields of a hash.";
 "hlen" 2 Read(hlen), KEY [FAST] Hash "2.0.0"
     "key"
-    "Gives the number of fields of a hash.";
+    "Returns the number of fields of a hash.";
 "hmget" -3 Read(hmget), KEY [FAST] Hash "2.0.0"
     "key field [field ...]"
-    "Gives the values of several fields.";
+    "Returns the values of several fields.";
 "hmset" -4 Write(hmset), KEY [FAST DENYOOM BRIEF] Hash "2.0.0"
     "key field value [field value ...]"
     "The old form of HSET.";
 "hrandfield" -2 Read(hrandfield), KEY [] Hash "6.2.0"
     "key [count [WITHVALUES]]"
-    "Gives some fields of a hash, drawn by lot; with a negative count the same ones perhaps again.";
+    "Returns random fields of a hash; with a negative count, fields may be repeated.";
 "hscan" -3 Read(hscan), KEY [] Hash "2.8.0"
     "key cursor [MATCH pattern] [COUNT count] [NOVALUES]"
-    "Gives some fields of a hash with their values, and the cursor to go on with.";
+    "Returns some fields of a hash with their values, and the cursor to continue with.";
 "hset" -4 Write(hset), KEY [FAST DENYOOM BRIEF] Hash "2.0.0"
     "key field value [field value ...]"
-    "Sets fields of a hash; gives how many are new.";
+    "Sets fields of a hash; returns how many are new.";
 "hsetnx" 4 Write(hsetnx), KEY [FAST DENYOOM BRIEF] Hash "2.0.0"
     "key field value"
-    "Sets a field of a hash, unless it has a value.";
+    "Sets a field of a hash, unless the field exists.";
 "hstrlen" 3 Read(hstrlen), KEY [FAST] Hash "3.2.0"
     "key field"
-    "Gives the length of a field's value in bytes.";
+    "Returns the length of a field's value in bytes.";
 "hvals" 2 Read(hvals), KEY [] Hash "2.0.0"
     "key"
-    "Gives the values of all fields of a hash.";
+    "Returns the values of all fields of a hash.";
 };
 
 /// The hash named by the first argument.

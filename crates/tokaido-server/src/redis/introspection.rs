@@ -19,16 +19,16 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Describes every command.";
 "command|count" 2 Server(count), NO_KEY [] Server "2.8.13"
     ""
-    "Gives the number of commands.";
+    "Returns the number of commands.";
 "command|docs" -2 Server(docs), NO_KEY [] Server "7.0.0"
     "[command-name [command-name ...]]"
-    "Documents commands.";
+    "Returns documentation about commands.";
 "command|getkeys" -3 Server(get_keys), NO_KEY [] Server "2.8.13"
     "command [arg [arg ...]]"
-    "Gives the keys that a command with these arguments would use.";
+    "Returns the keys that a command with these arguments would use.";
 "command|getkeysandflags" -4 Server(get_keys_and_flags), NO_KEY [] Server "7.0.0"
     "command [arg [arg ...]]"
-    "Gives the keys that a command with these arguments would use, and whether it reads or writes them.";
+    "Returns the keys that a command with these arguments would use, and whether it reads or writes them.";
 "command|help" 2 Server(help), NO_KEY [] Server "5.0.0"
     ""
     "Lists the subcommands.";
@@ -37,7 +37,7 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Describes commands.";
 "command|list" -2 Server(list), NO_KEY [] Server "7.0.0"
     "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]"
-    "Gives the names of the commands and of their subcommands.";
+    "Lists the names of the commands and of their subcommands.";
 };
 
 /// The commands without subcommands, which are reported with their container.

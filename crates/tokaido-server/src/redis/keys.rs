@@ -18,46 +18,46 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Copies a record, with its expiry, to another key.";
 "del" -2 Write(del), KEYS [BRIEF] Generic "1.0.0"
     "key [key ...]"
-    "Deletes records; gives how many there were.";
+    "Deletes keys; returns how many existed.";
 "exists" -2 Read(exists), KEYS [FAST] Generic "1.0.0"
     "key [key ...]"
-    "Tells how many of the keys have a record.";
+    "Returns how many of the keys exist.";
 "move" 3 Write(move_key), KEY [FAST SPANS] Generic "1.0.0"
     "key db"
     "Moves a record to another database.";
 "object" -2 Container(None), NO_KEY [] Generic "2.2.3"
     ""
-    "Commands about the form of a value.";
+    "Commands that inspect how a value is stored.";
 "object|encoding" 3 Read(object_encoding), SUBKEY [] Generic "2.2.3"
     "key"
-    "Gives the form in which Redis would keep the value.";
+    "Returns the encoding that Redis would use for the value.";
 "object|freq" 3 Read(object_freq), SUBKEY [] Generic "4.0.0"
     "key"
-    "Is refused for what is there: how often records are read is not counted.";
+    "Returns an error if the key exists: how often records are read is not counted.";
 "object|help" 2 Server(introspection::help), NO_KEY [] Generic "6.2.0"
     ""
     "Lists the subcommands.";
 "object|idletime" 3 Read(object_idletime), SUBKEY [] Generic "2.2.3"
     "key"
-    "Is refused for what is there: when records are read is not noted.";
+    "Returns an error if the key exists: the time at which records are read is not noted.";
 "object|refcount" 3 Read(object_refcount), SUBKEY [] Generic "2.2.3"
     "key"
-    "Gives 1: no value is shared.";
+    "Returns 1: values are never shared.";
 "rename" 3 Write(rename), TWO_KEYS [] Generic "1.0.0"
     "key newkey"
-    "Gives a record another key, in place of what is there.";
+    "Renames a key, overwriting the new key if it exists.";
 "renamenx" 3 Write(renamenx), TWO_KEYS [FAST] Generic "1.0.0"
     "key newkey"
-    "Gives a record another key, unless that one is taken.";
+    "Renames a key, unless the new key exists.";
 "touch" -2 Read(exists), KEYS [FAST] Generic "3.2.1"
     "key [key ...]"
-    "Tells how many of the keys have a record.";
+    "Returns how many of the keys exist.";
 "type" 2 Read(type_of), KEY [FAST] Generic "1.0.0"
     "key"
-    "Gives the type of a value, or none without one.";
+    "Returns the type of a value, or `none` if the key does not exist.";
 "unlink" -2 Write(del), KEYS [FAST BRIEF] Generic "4.0.0"
     "key [key ...]"
-    "Deletes records, as DEL does.";
+    "Deletes keys, as DEL does.";
 };
 
 /// Copies a record with its expiry and its elements. Replaces what is under the other key.

@@ -15,26 +15,26 @@ use crate::selected;
 pub(super) const COMMANDS: &[Command] = rows! {
 "dbsize" 1 Read(dbsize), NO_KEY [FAST] Server "1.0.0"
     ""
-    "Gives the number of records in the database, with those that expired and were not removed yet. While a large database is \
-     written to, that is an estimate.";
+    "Returns the number of records in the database, including expired ones that have not been removed yet. While a large \
+     database is being written to, this is an estimate.";
 "flushall" -1 Write(flushall), NO_KEY [DANGEROUS SPANS] Server "1.0.0"
     "[ASYNC | SYNC]"
-    "Deletes every record of every database, and every database but `main` and what is mounted.";
+    "Deletes all records of all databases except constant ones, and all databases except `main` and mounted ones.";
 "flushdb" -1 Write(flushdb), NO_KEY [DANGEROUS] Server "1.0.0"
     "[ASYNC | SYNC]"
-    "Deletes every record of the database.";
+    "Deletes all records of the database.";
 "randomkey" 1 Read(randomkey), NO_KEY [LONG] Generic "1.0.0"
     ""
-    "Gives some key of the database, drawn by lot.";
+    "Returns a random key of the database.";
 "swapdb" 3 Write(swapdb), NO_KEY [FAST DANGEROUS SPANS] Server "4.0.0"
     "index1 index2"
-    "Gives two databases each other's records.";
+    "Swaps the records of two databases.";
 "tokaido" -2 Container(None), NO_KEY [] Server "7.2.0"
     ""
     "Commands that Redis does not have.";
 "tokaido|drop" 3 Write(drop_database), NO_KEY [DANGEROUS SPANS] Server "7.2.0"
     "database"
-    "Deletes a database with all of its records, and gives its name back.";
+    "Deletes a database with all its records, and frees its name.";
 "tokaido|help" 2 Server(introspection::help), NO_KEY [] Server "7.2.0"
     ""
     "Lists the subcommands.";

@@ -13,7 +13,7 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "lcs" -3 Read(lcs), TWO_KEYS [] String "7.0.0"
     "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]"
-    "Gives the longest text that two values have in common, with gaps, or its length, or where it is.";
+    "Returns the longest common subsequence of two values, or its length, or its positions in both.";
 };
 
 /// Maximum product of both lengths, each plus one: the number of four-byte cells to fill, which take

@@ -16,55 +16,55 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "lindex" 3 Read(lindex), KEY [] List "1.0.0"
     "key index"
-    "Gives the item of an index; negative ones count from the end.";
+    "Returns the element at an index; negative indexes count from the end.";
 "linsert" 5 Write(linsert), KEY [DENYOOM] List "2.2.0"
     "key <BEFORE | AFTER> pivot element"
-    "Puts an item beside the first one that equals the pivot.";
+    "Inserts an element before or after the first one that equals the pivot.";
 "llen" 2 Read(llen), KEY [FAST] List "1.0.0"
     "key"
-    "Gives the number of items of a list.";
+    "Returns the number of elements of a list.";
 "lmove" 5 Write(lmove), TWO_KEYS [DENYOOM] List "6.2.0"
     "source destination <LEFT | RIGHT> <LEFT | RIGHT>"
-    "Moves an item from one end of a list to one end of another, or of the same.";
+    "Moves an element from one end of a list to one end of another list, or of the same one.";
 "lmpop" -4 Write(lmpop), NO_KEY [MOVABLE_KEYS] List "7.0.0"
     "numkeys key [key ...] <LEFT | RIGHT> [COUNT count]"
-    "Removes and gives items of the first of the lists that is there.";
+    "Removes and returns elements of the first list that exists.";
 "lpop" -2 Write(lpop), KEY [FAST BRIEF] List "1.0.0"
     "key [count]"
-    "Removes and gives the first items of a list. The list goes with its last item.";
+    "Removes and returns the first elements of a list. The list is deleted with its last element.";
 "lpos" -3 Read(lpos), KEY [] List "6.0.6"
     "key element [RANK rank] [COUNT num-matches] [MAXLEN len]"
-    "Gives the indexes of the items that equal the element.";
+    "Returns the index of an element that equals the given one; with COUNT, an array of such indexes.";
 "lpush" -3 Write(lpush), KEY [FAST DENYOOM BRIEF] List "1.0.0"
     "key element [element ...]"
-    "Puts items before the first one, one after the other; gives the number of items.";
+    "Inserts elements at the start of a list, one after the other; returns the length of the list.";
 "lpushx" -3 Write(lpushx), KEY [FAST DENYOOM BRIEF] List "2.2.0"
     "key element [element ...]"
-    "Puts items before the first one, if there is a list.";
+    "Inserts elements at the start of a list, if it exists.";
 "lrange" 4 Read(lrange), KEY [] List "1.0.0"
     "key start stop"
-    "Gives the items of a range of indexes, both included; negative ones count from the end.";
+    "Returns the elements in a range of indexes, including both ends; negative indexes count from the end.";
 "lrem" 4 Write(lrem), KEY [] List "1.0.0"
     "key count element"
-    "Removes items that equal the element: all with a count of 0, the last ones with a negative one.";
+    "Removes elements that equal the given one: all with a count of 0, the last ones with a negative count.";
 "lset" 4 Write(lset), KEY [DENYOOM] List "1.0.0"
     "key index element"
-    "Puts an item in the place of the one of an index.";
+    "Replaces the element at an index.";
 "ltrim" 4 Write(ltrim), KEY [] List "1.0.0"
     "key start stop"
-    "Removes all items but those of a range of indexes.";
+    "Removes all elements except those in a range of indexes.";
 "rpop" -2 Write(rpop), KEY [FAST BRIEF] List "1.0.0"
     "key [count]"
-    "Removes and gives the last items of a list, from the end on.";
+    "Removes and returns the last elements of a list, the last one first.";
 "rpoplpush" 3 Write(rpoplpush), TWO_KEYS [DENYOOM] List "1.2.0"
     "source destination"
-    "Moves the last item of a list before the first one of another, or of the same.";
+    "Moves the last element of a list to the start of another list, or of the same one.";
 "rpush" -3 Write(rpush), KEY [FAST DENYOOM BRIEF] List "1.0.0"
     "key element [element ...]"
-    "Puts items behind the last one, one after the other; gives the number of items.";
+    "Appends elements to a list, one after the other; returns the length of the list.";
 "rpushx" -3 Write(rpushx), KEY [FAST DENYOOM BRIEF] List "2.2.0"
     "key element [element ...]"
-    "Puts items behind the last one, if there is a list.";
+    "Appends elements to a list, if it exists.";
 };
 
 /// The list named by the argument at `index`.

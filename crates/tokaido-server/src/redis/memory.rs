@@ -13,25 +13,25 @@ use crate::system::resident_bytes;
 pub(super) const COMMANDS: &[Command] = rows! {
 "memory" -2 Container(None), NO_KEY [] Server "4.0.0"
     ""
-    "Commands about space.";
+    "Commands about memory usage.";
 "memory|doctor" 2 Server(doctor), NO_KEY [] Server "4.0.0"
     ""
-    "Says in words what takes memory.";
+    "Explains in words what uses memory.";
 "memory|help" 2 Server(introspection::help), NO_KEY [] Server "4.0.0"
     ""
     "Lists the subcommands.";
 "memory|malloc-stats" 2 Server(malloc_stats), NO_KEY [] Server "4.0.0"
     ""
-    "Says that the allocator keeps no statistics.";
+    "Reports that the allocator keeps no statistics.";
 "memory|purge" 2 Server(purge), NO_KEY [] Server "4.0.0"
     ""
-    "Does nothing: the allocator gives memory back by itself.";
+    "Does nothing: the allocator returns memory by itself.";
 "memory|stats" 2 Read(stats), NO_KEY [SPANS] Server "4.0.0"
     ""
-    "Gives what memory the server takes.";
+    "Returns how much memory the server uses.";
 "memory|usage" -3 Read(usage), SUBKEY [] Server "4.0.0"
     "key [SAMPLES count]"
-    "Gives the bytes of a key, its value and its header.";
+    "Returns the size of a key, its value and its header in bytes.";
 };
 
 fn doctor(call: &mut Call<'_>) -> Result<(), Failure> {

@@ -13,10 +13,10 @@ use crate::pause::Paused;
 pub(super) const COMMANDS: &[Command] = rows! {
 "client|pause" -3 Pause, NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Connection "3.0.0"
     "timeout [WRITE | ALL]"
-    "Lets what clients of any protocol write wait for so many milliseconds, or all that they ask for.";
+    "Holds up the requests of clients of all protocols, or only their writes, for a number of milliseconds.";
 "client|unpause" 2 Server(unpause), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Connection "6.2.0"
     ""
-    "Ends what CLIENT PAUSE has begun.";
+    "Ends a pause begun by CLIENT PAUSE.";
 };
 
 /// Maximum length of a pause: a leap year.

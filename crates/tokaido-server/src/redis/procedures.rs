@@ -27,13 +27,13 @@ use crate::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "fcall" -3 Procedure(fcall), NO_KEY [MOVABLE_KEYS] Scripting "7.0.0"
     "function numkeys [key [key ...]] [arg [arg ...]]"
-    "Calls a function, or a procedure, with the keys and the arguments.";
+    "Calls a function or a procedure with the keys and the arguments.";
 "fcall_ro" -3 Procedure(fcall_ro), NO_KEY [MOVABLE_KEYS] Scripting "7.0.0"
     "function numkeys [key [key ...]] [arg [arg ...]]"
-    "Calls a function, or a procedure, that only reads.";
+    "Calls a function or a procedure that only reads.";
 "procedure" -2 Procedure(by_name), NO_KEY [] Scripting "7.2.0"
     "name [arg [arg ...]]"
-    "Calls a procedure with the arguments, as its bare name does.";
+    "Calls a procedure with the arguments, like calling it by its bare name.";
 };
 
 /// What to run.

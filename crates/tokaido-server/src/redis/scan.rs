@@ -25,10 +25,10 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "keys" 2 Read(keys), NO_KEY [DANGEROUS LONG] Generic "1.0.0"
     "pattern"
-    "Gives the keys that match a pattern.";
+    "Returns the keys that match a pattern.";
 "scan" -2 Read(scan), NO_KEY [] Generic "2.8.0"
     "cursor [MATCH pattern] [COUNT count] [TYPE type]"
-    "Gives some keys, in order, and the cursor to go on with.";
+    "Returns some keys, in order, and the cursor to continue with.";
 };
 
 /// How many keys a SCAN without COUNT visits.

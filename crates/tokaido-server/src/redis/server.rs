@@ -13,22 +13,22 @@ use crate::shared::{TOKAIDO_VERSION, wall_clock_us};
 pub(super) const COMMANDS: &[Command] = rows! {
 "info" -1 Read(info), NO_KEY [DANGEROUS SPANS] Server "1.0.0"
     "[section [section ...]]"
-    "Tells about the server.";
+    "Returns information about the server.";
 "lolwut" -1 Server(lolwut), NO_KEY [FAST] Server "5.0.0"
     "[VERSION version]"
-    "Draws a station on the road.";
+    "Draws a station of the Tokaido road.";
 "role" 1 Server(role), NO_KEY [FAST ADMIN DANGEROUS] Server "2.8.12"
     ""
-    "Tells the role in replication, which is master.";
+    "Returns the role in replication, which is always master.";
 "time" 1 Server(time), NO_KEY [FAST] Server "2.6.0"
     ""
-    "Gives the server's time in seconds, and the microseconds beside them.";
+    "Returns the server's time: seconds since 1970, and microseconds within the second.";
 "wait" 3 Server(wait), NO_KEY [] Generic "3.0.0"
     "numreplicas timeout"
-    "Gives 0: there are no replicas to wait for.";
+    "Returns 0: there are no replicas to wait for.";
 "waitaof" 4 Server(waitaof), NO_KEY [] Generic "7.2.0"
     "numlocal numreplicas timeout"
-    "Gives 1 and 0: what was answered is in the log already, and there are no replicas.";
+    "Returns 1 and 0: every acknowledged write is already in the log, and there are no replicas.";
 };
 
 fn info(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {

@@ -12,13 +12,13 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "getex" -2 Write(getex), KEY [FAST BRIEF] String "6.2.0"
     "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | PERSIST]"
-    "Gives the value of a key, and sets or takes away its expiry.";
+    "Returns the value of a key, and optionally sets or removes its expiry.";
 "psetex" 4 Write(psetex), KEY [DENYOOM BRIEF] String "2.6.0"
     "key milliseconds value"
     "Sets a value that expires after a number of milliseconds.";
 "set" -3 Write(set), KEY [DENYOOM BRIEF] String "1.0.0"
     "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]"
-    "Sets a value.";
+    "Sets the value of a key.";
 "setex" 4 Write(setex), KEY [DENYOOM BRIEF] String "2.0.0"
     "key seconds value"
     "Sets a value that expires after a number of seconds.";

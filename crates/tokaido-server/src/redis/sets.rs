@@ -17,55 +17,55 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "sadd" -3 Write(sadd), KEY [FAST DENYOOM BRIEF] Set "1.0.0"
     "key member [member ...]"
-    "Adds members to a set; gives how many are new.";
+    "Adds members to a set; returns how many are new.";
 "scard" 2 Read(scard), KEY [FAST] Set "1.0.0"
     "key"
-    "Gives the number of members of a set.";
+    "Returns the number of members of a set.";
 "sdiff" -2 Read(sdiff), KEYS [] Set "1.0.0"
     "key [key ...]"
-    "Gives the members that the first set has and no other.";
+    "Returns the members of the first set that are in none of the others.";
 "sdiffstore" -3 Write(sdiffstore), KEYS [DENYOOM] Set "1.0.0"
     "destination key [key ...]"
-    "Stores the members that the first set has and no other; gives how many they are.";
+    "Stores the members of the first set that are in none of the others; returns their number.";
 "sinter" -2 Read(sinter), KEYS [] Set "1.0.0"
     "key [key ...]"
-    "Gives the members that all of the sets have.";
+    "Returns the members that are in all of the sets.";
 "sintercard" -3 Read(sintercard), NO_KEY [MOVABLE_KEYS] Set "7.0.0"
     "numkeys key [key ...] [LIMIT limit]"
-    "Gives the number of members that all of the sets have.";
+    "Returns the number of members that are in all of the sets.";
 "sinterstore" -3 Write(sinterstore), KEYS [DENYOOM] Set "1.0.0"
     "destination key [key ...]"
-    "Stores the members that all of the sets have; gives how many they are.";
+    "Stores the members that are in all of the sets; returns their number.";
 "sismember" 3 Read(sismember), KEY [FAST] Set "1.0.0"
     "key member"
-    "Tells whether a set has a member.";
+    "Returns whether a set has a member.";
 "smembers" 2 Read(smembers), KEY [] Set "1.0.0"
     "key"
-    "Gives all members of a set.";
+    "Returns all members of a set.";
 "smismember" -3 Read(smismember), KEY [FAST] Set "6.2.0"
     "key member [member ...]"
-    "Tells of each of several members whether a set has it.";
+    "Returns for each of several members whether a set has it.";
 "smove" 4 Write(smove), TWO_KEYS [FAST] Set "1.0.0"
     "source destination member"
     "Moves a member from one set to another.";
 "spop" -2 Write(spop), KEY [FAST BRIEF] Set "1.0.0"
     "key [count]"
-    "Removes and gives some members of a set, drawn by lot.";
+    "Removes and returns random members of a set.";
 "srandmember" -2 Read(srandmember), KEY [] Set "1.0.0"
     "key [count]"
-    "Gives some members of a set, drawn by lot; with a negative count the same ones perhaps again.";
+    "Returns random members of a set; with a negative count, members may be repeated.";
 "srem" -3 Write(srem), KEY [FAST BRIEF] Set "1.0.0"
     "key member [member ...]"
-    "Removes members of a set; gives how many there were. The set goes with its last member.";
+    "Removes members of a set; returns how many existed. The set is deleted with its last member.";
 "sscan" -3 Read(sscan), KEY [] Set "2.8.0"
     "key cursor [MATCH pattern] [COUNT count]"
-    "Gives some members of a set, and the cursor to go on with.";
+    "Returns some members of a set, and the cursor to continue with.";
 "sunion" -2 Read(sunion), KEYS [] Set "1.0.0"
     "key [key ...]"
-    "Gives the members that any of the sets has.";
+    "Returns the members that are in any of the sets.";
 "sunionstore" -3 Write(sunionstore), KEYS [DENYOOM] Set "1.0.0"
     "destination key [key ...]"
-    "Stores the members that any of the sets has; gives how many they are.";
+    "Stores the members that are in any of the sets; returns their number.";
 };
 
 /// The set named by the argument at `index`.

@@ -18,10 +18,10 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "sort" -2 Write(sort), KEY [DENYOOM MOVABLE_KEYS DANGEROUS] Generic "1.0.0"
     "key [BY by-pattern] [LIMIT offset count] [GET get-pattern] [ASC | DESC] [ALPHA] [STORE destination]"
-    "Gives or stores the elements of a list, set or sorted set in order. There may be several GET.";
+    "Returns or stores the elements of a list, set or sorted set in sorted order. GET may be repeated.";
 "sort_ro" -2 Read(sort_ro), KEY [MOVABLE_KEYS DANGEROUS] Generic "7.0.0"
     "key [BY by-pattern] [LIMIT offset count] [GET get-pattern] [ASC | DESC] [ALPHA]"
-    "Gives the elements of a list, set or sorted set in order. There may be several GET.";
+    "Returns the elements of a list, set or sorted set in sorted order. GET may be repeated.";
 };
 
 /// The options of SORT.

@@ -13,16 +13,16 @@ use crate::shared::wall_clock_us;
 pub(super) const COMMANDS: &[Command] = rows! {
 "bgrewriteaof" 1 Server(bgrewriteaof), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     ""
-    "Does nothing: checkpoints shorten the log without being asked.";
+    "Does nothing: checkpoints shorten the log automatically.";
 "bgsave" -1 Server(bgsave), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     "[SCHEDULE]"
-    "Does nothing: what was answered is stored.";
+    "Does nothing: every acknowledged write is already stored.";
 "failover" -1 Server(failover), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "6.2.0"
     "[TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]"
-    "Is refused: there are no replicas.";
+    "Returns an error: there are no replicas.";
 "lastsave" 1 Server(lastsave), NO_KEY [FAST ADMIN DANGEROUS] Server "1.0.0"
     ""
-    "Gives the time, in seconds since 1970: what was answered is stored.";
+    "Returns the current time in seconds since 1970: every acknowledged write is already stored.";
 "module" -2 Container(None), NO_KEY [] Server "4.0.0"
     ""
     "Commands about modules.";
@@ -31,19 +31,19 @@ pub(super) const COMMANDS: &[Command] = rows! {
     "Lists the subcommands.";
 "module|list" 2 Server(no_modules), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "4.0.0"
     ""
-    "Gives nothing: there are no modules.";
+    "Returns an empty list: there are no modules.";
 "replicaof" 3 Server(replicaof), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "5.0.0"
     "host port"
-    "Takes NO ONE alone: a server is nobody's replica.";
+    "Accepts only NO ONE: a server is never a replica.";
 "save" 1 Server(save), NO_KEY [ADMIN DANGEROUS NO_SCRIPT NO_MULTI] Server "1.0.0"
     ""
-    "Does nothing: what was answered is stored.";
+    "Does nothing: every acknowledged write is already stored.";
 "shutdown" -1 Connection(shutdown), NO_KEY [ADMIN DANGEROUS NO_SCRIPT NO_MULTI] Server "1.0.0"
     "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]"
-    "Stops the server, as SIGTERM does: once it has answered what it has taken.";
+    "Stops the server as SIGTERM does, once it has answered the requests that it has accepted.";
 "slaveof" 3 Server(replicaof), NO_KEY [ADMIN DANGEROUS NO_SCRIPT] Server "1.0.0"
     "host port"
-    "Takes NO ONE alone: a server is nobody's replica.";
+    "Accepts only NO ONE: a server is never a replica.";
 };
 
 fn save(call: &mut Call<'_>) -> Result<(), Failure> {

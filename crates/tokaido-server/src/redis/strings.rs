@@ -13,37 +13,37 @@ use super::{
 pub(super) const COMMANDS: &[Command] = rows! {
 "append" 3 Write(append), KEY [FAST DENYOOM] String "2.0.0"
     "key value"
-    "Appends to the value of a key, which comes into being if it is not there.";
+    "Appends to the value of a key, creating it if it does not exist.";
 "get" 2 Read(get), KEY [FAST] String "1.0.0"
     "key"
-    "Gives the value of a key.";
+    "Returns the value of a key.";
 "getdel" 2 Write(getdel), KEY [FAST BRIEF] String "6.2.0"
     "key"
-    "Gives the value of a key, and deletes it.";
+    "Returns the value of a key and deletes it.";
 "getrange" 4 Read(getrange), KEY [] String "2.4.0"
     "key start end"
-    "Gives a part of a value; negative places count from its end.";
+    "Returns part of a value; negative offsets count from its end.";
 "getset" 3 Write(getset), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key value"
-    "Sets a value, and gives the one before it.";
+    "Sets the value of a key and returns the previous one.";
 "mget" -2 Read(mget), KEYS [FAST] String "1.0.0"
     "key [key ...]"
-    "Gives the values of several keys.";
+    "Returns the values of several keys.";
 "mset" -3 Write(mset), PAIRS [DENYOOM BRIEF] String "1.0.1"
     "key value [key value ...]"
-    "Sets several values.";
+    "Sets the values of several keys.";
 "msetnx" -3 Write(msetnx), PAIRS [DENYOOM BRIEF] String "1.0.1"
     "key value [key value ...]"
-    "Sets several values, unless one of the keys has one.";
+    "Sets the values of several keys, or of none if any of them exists.";
 "setnx" 3 Write(setnx), KEY [FAST DENYOOM BRIEF] String "1.0.0"
     "key value"
-    "Sets a value, unless there is one.";
+    "Sets the value of a key, unless the key exists.";
 "setrange" 4 Write(setrange), KEY [DENYOOM] String "2.2.0"
     "key offset value"
-    "Overwrites a part of a value, which is filled with zero bytes up to there.";
+    "Overwrites part of a value from an offset on, padding a shorter value with zero bytes up to there.";
 "strlen" 2 Read(strlen), KEY [FAST] String "2.2.0"
     "key"
-    "Gives the length of a value in bytes.";
+    "Returns the length of a value in bytes.";
 "substr" 4 Read(getrange), KEY [] String "1.0.0"
     "key start end"
     "The old name of GETRANGE.";

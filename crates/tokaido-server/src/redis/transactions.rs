@@ -21,19 +21,19 @@ use crate::{Limits, Procedures, access::Where, selected};
 pub(super) const COMMANDS: &[Command] = rows! {
 "discard" 1 Connection(discard), NO_KEY [FAST UNQUEUED] Transactions "2.0.0"
     ""
-    "Forgets the commands queued since MULTI.";
+    "Discards the commands queued since MULTI.";
 "exec" 1 Exec, NO_KEY [UNQUEUED] Transactions "1.2.0"
     ""
-    "Runs the commands queued since MULTI as one transaction. If one fails, nothing of it remains.";
+    "Runs the commands queued since MULTI as one transaction. If one fails, none of their changes are kept.";
 "multi" 1 Connection(multi), NO_KEY [FAST UNQUEUED] Transactions "1.2.0"
     ""
-    "Begins to queue commands for EXEC.";
+    "Starts queueing commands for EXEC.";
 "unwatch" 1 Connection(unwatch), NO_KEY [FAST] Transactions "2.2.0"
     ""
-    "Forgets what WATCH has noted.";
+    "Forgets all watched keys.";
 "watch" -2 Watch, KEYS [FAST UNQUEUED] Transactions "2.2.0"
     "key [key ...]"
-    "Lets the next EXEC do nothing if one of the keys has changed by then.";
+    "Makes the next EXEC do nothing if one of the keys has changed by then.";
 };
 
 /// The commands that MULTI has queued.

@@ -14,9 +14,9 @@ const HEAD: &str = "\
 
 <!-- Written from the tables of commands by `cargo xtask docs`. Do not edit. -->
 
-The commands of the binary protocol; [tokyo-tyrant.md](tokyo-tyrant.md) says how to set it up, and what
-differs. A reply is the code 0 and what the table says, or the code 1. *Right* is what a client needs where
-there is a password; a mask of its group (`allread`, `allwrite`, `allmanage`) is one of the command.
+The commands of the binary protocol; [tokyo-tyrant.md](tokyo-tyrant.md) describes how to set it up, and what
+differs. A reply is the code 0 followed by the outputs, or the code 1 if the command failed. *Right* is the right that a
+client needs if there is a password; masking a group (`allread`, `allwrite`, `allmanage`) masks each of its commands.
 
 | command | number | inputs | outputs | what it does | right |
 |---|---|---|---|---|---|
@@ -25,8 +25,8 @@ there is a password; a mask of its group (`allread`, `allwrite`, `allmanage`) is
 const MISC: &str = "
 ## misc
 
-The functions of `misc`, with a list in and out. Arguments in brackets may be missing. A mask of `misc`, and one of
-the command that a function is like, are masks of the function.
+The functions of `misc`, which take a list and return a list. Arguments in brackets are optional. A function is masked
+if `misc` is masked, or if the command in the column *like* is.
 
 | function | arguments | results | what it does | like |
 |---|---|---|---|---|
@@ -35,7 +35,7 @@ the command that a function is like, are masks of the function.
 const TABLES: &str = "
 ## misc on tables
 
-Where the database is a [table](tables.md), these functions are there beside those above, or in the place of one with the same name.
+If the database is a [table](tables.md), these functions are available as well; they replace those above that have the same name.
 
 | function | arguments | results | what it does | like |
 |---|---|---|---|---|

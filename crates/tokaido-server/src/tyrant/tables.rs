@@ -22,39 +22,39 @@ macro_rules! writing {
 /// The functions of tables, which replace those with the same name. One with `out` among its
 /// arguments writes, and has a row of its own.
 pub(super) static FUNCTIONS: &[Misc] = &[
-    row("put", ("key, column, value, …", ""), "puts a row", Verb::Put, writing!(Command::Put)),
+    row("put", ("key, column, value, …", ""), "stores a row", Verb::Put, writing!(Command::Put)),
     row(
         "putkeep",
         ("key, column, value, …", ""),
-        "puts a row where there is none",
+        "stores a row if the key does not exist",
         Verb::PutKeep,
         writing!(Command::PutKeep),
     ),
     row(
         "putcat",
         ("key, column, value, …", ""),
-        "adds the columns that a row does not have",
+        "adds the columns that a row does not have yet",
         Verb::PutCat,
         writing!(Command::PutCat),
     ),
     row(
         "get",
         ("key", "column, value, …"),
-        "gets a row",
+        "returns a row",
         Verb::Get,
         Work::Read(|arguments, tx, id, results| read(Command::Get, arguments, tx, id, results)),
     ),
     row(
         "setindex",
         ("column, kind, …", ""),
-        "makes or removes indexes",
+        "creates or removes indexes",
         Verb::Optimize,
         writing!(Command::SetIndex),
     ),
     row(
         "search",
         ("part, …", "key, … or row, …"),
-        "gives what a query finds",
+        "returns the results of a query",
         Verb::FwmKeys,
         Work::Search(|arguments, tx, id, results| {
             read(Command::Search, arguments, tx, id, results)
@@ -63,7 +63,7 @@ pub(super) static FUNCTIONS: &[Misc] = &[
     row(
         "metasearch",
         ("part, …", "key, … or row, …"),
-        "gives what several queries find",
+        "returns the combined results of several queries",
         Verb::FwmKeys,
         Work::Search(|arguments, tx, id, results| {
             read(Command::MetaSearch, arguments, tx, id, results)
@@ -72,7 +72,7 @@ pub(super) static FUNCTIONS: &[Misc] = &[
     row(
         "genuid",
         ("", "number"),
-        "gives a number that it gives once",
+        "returns a number that it has not returned before",
         Verb::AddInt,
         writing!(Command::GenerateUid),
     ),

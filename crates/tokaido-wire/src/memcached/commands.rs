@@ -90,55 +90,55 @@ macro_rules! rows {
 /// Every command of the text protocol, the commonest first.
 pub static COMMANDS: &[Command] = rows! {
 "get" Verb::Get, Read
-    "<key>*" "Gives the values of keys.";
+    "<key>*" "Returns the values of keys.";
 "set" Verb::Store(Mode::Set), Write
     "<key> <flags> <exptime> <bytes> [noreply]" "Stores a value.";
 "mg" Verb::MetaGet, Write
-    "<key> <flags>*" "Gives a record, or what is asked of it; may touch it, or make one that is missing.";
+    "<key> <flags>*" "Returns a record, or the requested parts of it; can also change its expiry, or create it if it is missing.";
 "ms" Verb::MetaSet, Write
-    "<key> <bytes> <flags>*" "Stores a value, in any of the ways of set, add, replace, append, prepend and cas.";
+    "<key> <bytes> <flags>*" "Stores a value in one of the modes of set, add, replace, append, prepend and cas.";
 "md" Verb::MetaDelete, Write
     "<key> <flags>*" "Deletes a record, or marks it as stale.";
 "ma" Verb::MetaArithmetic, Write
-    "<key> <flags>*" "Adds to a counter, or subtracts from it; may make one that is missing.";
+    "<key> <flags>*" "Increments or decrements a counter; can create it if it is missing.";
 "mn" Verb::MetaNoop, Session
-    "" "Answers `MN`, behind all replies to what came before.";
+    "" "Replies `MN`, after all replies to earlier requests.";
 "me" Verb::MetaDebug, Read
-    "<key> [b]" "Tells what the server knows of a record.";
+    "<key> [b]" "Returns metadata of a record.";
 "gets" Verb::Gets, Read
-    "<key>*" "Gives the values of keys with their cas.";
+    "<key>*" "Returns the values of keys, each with its cas.";
 "gat" Verb::Gat, Write
-    "<exptime> <key>*" "Gives the values of keys, and gives them a new expiry.";
+    "<exptime> <key>*" "Returns the values of keys and sets a new expiry for them.";
 "gats" Verb::Gats, Write
-    "<exptime> <key>*" "As gat, with the cas of each.";
+    "<exptime> <key>*" "Like gat, but each value comes with its cas.";
 "add" Verb::Store(Mode::Add), Write
-    "<key> <flags> <exptime> <bytes> [noreply]" "Stores a value if there is none.";
+    "<key> <flags> <exptime> <bytes> [noreply]" "Stores a value if the key does not exist.";
 "replace" Verb::Store(Mode::Replace), Write
-    "<key> <flags> <exptime> <bytes> [noreply]" "Stores a value if there is one.";
+    "<key> <flags> <exptime> <bytes> [noreply]" "Stores a value if the key exists.";
 "append" Verb::Store(Mode::Append), Write
-    "<key> <flags> <exptime> <bytes> [noreply]" "Writes behind a value; flags and expiry stay.";
+    "<key> <flags> <exptime> <bytes> [noreply]" "Appends to a value; flags and expiry do not change.";
 "prepend" Verb::Store(Mode::Prepend), Write
-    "<key> <flags> <exptime> <bytes> [noreply]" "Writes before a value; flags and expiry stay.";
+    "<key> <flags> <exptime> <bytes> [noreply]" "Prepends to a value; flags and expiry do not change.";
 "cas" Verb::Store(Mode::Cas), Write
-    "<key> <flags> <exptime> <bytes> <cas> [noreply]" "Stores a value if the one that is there has this cas.";
+    "<key> <flags> <exptime> <bytes> <cas> [noreply]" "Stores a value if the current one has the given cas.";
 "delete" Verb::Delete, Write
     "<key> [0] [noreply]" "Deletes a record.";
 "incr" Verb::Incr, Write
-    "<key> <number> [noreply]" "Adds to a counter; past 2^64 it goes on from 0.";
+    "<key> <number> [noreply]" "Increments a counter, which wraps around at 2^64.";
 "decr" Verb::Decr, Write
-    "<key> <number> [noreply]" "Subtracts from a counter, which stops at 0.";
+    "<key> <number> [noreply]" "Decrements a counter, which stops at 0.";
 "touch" Verb::Touch, Write
-    "<key> <exptime> [noreply]" "Gives a record a new expiry.";
+    "<key> <exptime> [noreply]" "Sets a new expiry for a record.";
 "flush_all" Verb::FlushAll, Write
-    "[delay] [noreply]" "Deletes every record, now or after so many seconds.";
+    "[delay] [noreply]" "Deletes all records, immediately or after the given number of seconds.";
 "stats" Verb::Stats, Administer
-    "[items | slabs | sizes | settings | conns | reset]" "Tells figures of the server.";
+    "[items | slabs | sizes | settings | conns | reset]" "Returns statistics of the server, or resets them.";
 "version" Verb::Version, Session
-    "" "Tells the version of the server.";
+    "" "Returns the version of the server.";
 "verbosity" Verb::Verbosity, Administer
-    "<level> [noreply]" "Notes a level, which `stats settings` tells; what is logged stays as it is.";
+    "<level> [noreply]" "Sets the level that `stats settings` reports; what is logged does not change.";
 "quit" Verb::Quit, Session
-    "" "Ends the connection.";
+    "" "Closes the connection.";
 };
 
 /// Looks up a command by name.

@@ -3,23 +3,23 @@
 /// Maximum length of a key, in bytes.
 pub const KEY_LEN_MAX: usize = 250;
 
-/// Maximum length of a command's line in bytes, its line end included.
+/// Maximum length of a command line in bytes, including its line end.
 pub const LINE_LEN_MAX: usize = 2048;
 
-/// Maximum length of a line with many keys (get, gets, gat, gats) in bytes, its line end included.
+/// Maximum length of a line with many keys (get, gets, gat, gats) in bytes, including its line end.
 pub const KEYS_LINE_LEN_MAX: usize = 1 << 20;
 
-/// Maximum number of words of a meta command, its name and key included.
+/// Maximum number of words in a meta command, including its name and key.
 pub const META_WORDS_MAX: usize = 19;
 
-/// Maximum length of the flag `O` of a meta command with the opaque text behind it, in bytes.
+/// Maximum length of the flag `O` of a meta command, including its opaque text, in bytes.
 pub const OPAQUE_LEN_MAX: usize = 32;
 
-/// Maximum length of what a client authenticates with: user and password in the text protocol, all
-/// of the body in the binary one.
+/// Maximum length of a client's credentials, in bytes: user name and password in the text protocol, the
+/// whole body in the binary one.
 pub const CREDENTIALS_LEN_MAX: usize = 1024;
 
-/// Maximum length of a value in bytes, unless set otherwise: memcached's `item_size_max`.
+/// Maximum length of a value in bytes, unless configured otherwise: memcached's `item_size_max`.
 pub const VALUE_LEN_MAX: usize = 1 << 20;
 
 /// The limits of one request.

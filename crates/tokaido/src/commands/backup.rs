@@ -10,12 +10,12 @@ use tokaido_store::tree;
 
 use crate::{error::Error, progress::thousands};
 
-/// Copy a store, also while a server uses it
+/// Copy a store, even while a server uses it
 ///
-/// The backup is a store of its own: it holds every write that was answered before the command was
-/// given, and of those that were made meanwhile all up to some moment. It appears under its name
-/// when it is complete and on disk, and not before; what a kill leaves is DEST.PID.making, which may
-/// be removed. The server goes on meanwhile and needs not be told. Run it as the user that runs the
+/// The backup is a store of its own: it contains every write that was answered before the command
+/// started, and all those made while it runs up to some moment. It appears under its name only once
+/// it is complete and on disk; a backup that was killed leaves DEST.PID.making, which can be removed.
+/// The server keeps running meanwhile and need not be told. Run the command as the user that runs the
 /// server, on the same machine.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -31,7 +31,7 @@ pub(crate) struct BackupArgs {
     /// Directory of the store
     #[arg(value_name = "DATA")]
     data: PathBuf,
-    /// Directory to make; it must not be there, and the one that it is in must
+    /// Directory to create; it must not exist, but its parent directory must
     #[arg(value_name = "DEST")]
     destination: PathBuf,
 }
@@ -47,9 +47,9 @@ pub(crate) fn backup(args: &BackupArgs) -> Result<ExitCode, Error> {
     ))
 }
 
-/// Make a store of a backup
+/// Create a store from a backup
 ///
-/// The backup is checked first, and left as it is.
+/// The backup is checked first, and is not changed.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -57,14 +57,14 @@ pub(crate) fn backup(args: &BackupArgs) -> Result<ExitCode, Error> {
 Example:
   tokaido restore backups/monday data && tokaido serve --dir data
 
-Exit status: 0 if the store was made, 1 on failure (then nothing has changed), 2 for a wrong
+Exit status: 0 if the store was created, 1 on failure (then nothing has changed), 2 for a wrong
 command line, 3 if the backup cannot be checked."
 )]
 pub(crate) struct RestoreArgs {
     /// Directory of the backup
     #[arg(value_name = "BACKUP")]
     backup: PathBuf,
-    /// Directory of the new store; it must be empty or not be there
+    /// Directory of the new store; it must be empty or must not exist
     #[arg(value_name = "DATA")]
     data: PathBuf,
 }

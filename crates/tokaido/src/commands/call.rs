@@ -26,8 +26,8 @@ use crate::{
 
 /// Call a procedure and print what it returns
 ///
-/// Arguments are strings; with --json each is JSON, and so is the result. On a server the call goes
-/// over the Redis protocol (FCALL), with --json over HTTP (POST /v1/call/PROCEDURE).
+/// Arguments are strings; with --json, each argument is JSON, and so is the result. A server is called
+/// over the Redis protocol (FCALL), or with --json over HTTP (POST /v1/call/PROCEDURE).
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -40,7 +40,7 @@ Exit status: 0 if the procedure returned, 1 if it raised an error or on failure,
 command line, 3 if no server answers or the store cannot be opened."
 )]
 pub(crate) struct CallArgs {
-    /// Procedure to call, as in hits.count
+    /// Procedure to call, such as hits.count
     #[arg(value_name = "PROCEDURE")]
     procedure: String,
     /// Its arguments

@@ -21,14 +21,14 @@ use crate::{
 
 /// The end of the help of commands that read a whole file.
 const READ_EXIT_STATUS: &str = "\
-Exit status: 0 if all was printed, 1 on failure, 2 for a wrong command line.";
+Exit status: 0 if everything was printed, 1 on failure, 2 for a wrong command line.";
 
 /// Size of a read from an input in bytes.
 const READ_LEN: usize = 256 << 10;
 
-/// Make and read constant databases (cdb files)
+/// Create and read constant databases (cdb files)
 ///
-/// A constant database is made once and then only read; a new one takes its place at once. The
+/// A constant database is created once and then only read; a new one replaces it in one step. The
 /// files are those of cdb and TinyCDB, and the commands have the options of TinyCDB's tool `cdb`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -46,10 +46,10 @@ enum CdbCommand {
     Stats(StatsArgs),
 }
 
-/// Make a file from text
+/// Create a file from text
 ///
-/// The records are written to a temporary file, which takes the place of FILE once it is whole and
-/// on disk. Each INPUT is text as `tokaido cdb dump` prints it: +KLEN,VLEN:KEY->VALUE and a newline
+/// The records are written to a temporary file, which replaces FILE once it is complete and on
+/// disk. Each INPUT is text as `tokaido cdb dump` prints it: +KLEN,VLEN:KEY->VALUE and a newline
 /// for each record, then an empty line. A key may have several records.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -59,45 +59,45 @@ Examples:
   tokaido cdb make -m ports.cdb < ports.txt
   tokaido cdb dump old.cdb | tokaido cdb make -r new.cdb - more.txt
 
-Exit status: 0 if FILE was made, 1 on failure (then FILE is as it was before, except with -t -), 2
+Exit status: 0 if FILE was created, 1 on failure (then FILE is as it was before, except with -t -), 2
 for a wrong command line."
 )]
 struct MakeArgs {
-    /// File to make, or to replace
+    /// File to create or replace
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Text to read; - is standard input, which is also read if there is none
+    /// Text to read; - is standard input, which is also the default
     #[arg(value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Read a key and a value from each line, with spaces or tabs between; # begins a comment
+    /// Read a key and a value, separated by spaces or tabs, from each line; # begins a comment
     #[arg(short, long)]
     map: bool,
-    /// Build the file here, in the file system of FILE; - is in FILE itself [default: a new name]
+    /// Build the file under this name, on the file system of FILE; - builds it in FILE itself [default: a new name]
     #[arg(short, long, value_name = "TMP")]
     temporary: Option<PathBuf>,
-    /// Permissions of the file, octal and with a 0 in front [default: 0666 less the umask]
+    /// Permissions of the file, in octal with a leading 0 [default: 0666 minus the umask]
     #[arg(short, long, value_name = "PERMS", value_parser = parse_permissions)]
     permissions: Option<u32>,
-    /// Report keys that come again
+    /// Report duplicate keys
     #[arg(short, long)]
     warn: bool,
-    /// Fail at a key that comes again
+    /// Fail at a duplicate key
     #[arg(short = 'e', long)]
     refuse: bool,
-    /// Of records with one key keep the last
+    /// Of several records with the same key, keep the last
     #[arg(short, long, overrides_with_all = ["keep_first", "zero_fill"])]
     replace: bool,
-    /// Of records with one key keep the first
+    /// Of several records with the same key, keep the first
     #[arg(short = 'u', long, overrides_with_all = ["replace", "zero_fill"])]
     keep_first: bool,
-    /// Of records with one key keep the last, and overwrite the others with zeros
+    /// Of several records with the same key, keep the last, and overwrite the others with zeros
     #[arg(short = '0', long, overrides_with_all = ["replace", "keep_first"])]
     zero_fill: bool,
 }
 
 /// Print the values of a key
 ///
-/// All values of the key are printed as they are, one after the other.
+/// All values of the key are printed unchanged, one after the other.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -105,8 +105,8 @@ struct MakeArgs {
 Example:
   tokaido cdb get -m ports.cdb ssh
 
-Exit status: 0 if the key is there, 1 if it is not, 2 for a wrong command line, 3 if that cannot be
-told: the file cannot be read, or is damaged."
+Exit status: 0 if the key exists, 1 if it does not, 2 for a wrong command line, 3 if that is
+unknown: the file cannot be read, or is damaged."
 )]
 struct GetArgs {
     /// File to look in
@@ -118,40 +118,40 @@ struct GetArgs {
     /// Print a newline after each value
     #[arg(short, long)]
     map: bool,
-    /// Print only the value of this number; the first is 1
+    /// Print only the value with this number; the first is 1
     #[arg(short, long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     number: Option<u32>,
 }
 
-/// Print all records, as make reads them
+/// Print all records, in the form that make reads
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = READ_EXIT_STATUS)]
 struct DumpArgs {
-    /// File to read; - is standard input, which is also read if there is none
+    /// File to read; - is standard input, which is also the default
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Print key and value on a line; fails at a record that does not fit on one
+    /// Print key and value on one line; fails at a record that does not fit on a line
     #[arg(short, long)]
     map: bool,
 }
 
-/// Print all keys, as +KLEN:KEY and a newline for each record
+/// Print the key of each record, as +KLEN:KEY and a newline
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = READ_EXIT_STATUS)]
 struct ListArgs {
-    /// File to read; - is standard input, which is also read if there is none
+    /// File to read; - is standard input, which is also the default
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Print a key on a line; fails at one that does not fit on one
+    /// Print each key on one line; fails at a key that does not fit on a line
     #[arg(short, long)]
     map: bool,
 }
 
-/// Print how many records there are, how long, and how far from their place
+/// Print the number of records, their lengths, and their distances in the hash tables
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = READ_EXIT_STATUS)]
 struct StatsArgs {
-    /// File to read; - is standard input, which is also read if there is none
+    /// File to read; - is standard input, which is also the default
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

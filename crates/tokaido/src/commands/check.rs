@@ -16,12 +16,12 @@ use crate::{
 
 /// Verify a store without changing it
 ///
-/// Reads every page of the base and every frame of the log, and says what is damaged, where, and
-/// what can be saved. Not a byte is changed, and the store cannot be opened meanwhile. One that a
-/// server has open is checked by taking a backup of it and checking that.
+/// Reads every page of the base and every frame of the log, and reports what is damaged, where, and
+/// what can be saved. Nothing is changed, and the store cannot be opened meanwhile. To check a store
+/// that a server has open, take a backup and check that.
 ///
-/// With --salvage, everything that can be read goes into a new store: of the base, all records on
-/// sound pages; of the log, all transactions before the first damage.
+/// With --salvage, everything that can be read goes into a new store: from the base, all records on
+/// sound pages; from the log, all transactions before the first damage.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -40,7 +40,7 @@ pub(crate) struct CheckArgs {
     /// Print the findings as one JSON object
     #[arg(long)]
     json: bool,
-    /// Make a new store in NEW of what can be read
+    /// Create a new store in NEW from what can be read
     #[arg(long, value_name = "NEW")]
     salvage: Option<PathBuf>,
 }

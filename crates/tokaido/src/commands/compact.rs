@@ -8,11 +8,11 @@ use crate::{error::Error, progress::thousands};
 
 use super::backup::say;
 
-/// Make the file of a store as small as its records
+/// Shrink the file of a store to the size of its records
 ///
-/// Space of deleted records is used again by later ones, so a store that is in use rarely needs
-/// this: it is for one that was much larger once. No server may have the store open. The disk needs
-/// room for a copy of what is in use. Whenever it is interrupted, the store is as it was.
+/// The space of deleted records is reused by later ones, so a store that is in use rarely needs this:
+/// it is for a store that was once much larger. No server may have the store open. The disk needs
+/// room for a copy of the part in use. If the command is interrupted, the store is as it was before.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -20,7 +20,7 @@ use super::backup::say;
 Example:
   tokaido compact data
 
-Exit status: 0 if it is done, 1 on failure (then the store is as it was), 2 for a wrong command line,
+Exit status: 0 on success, 1 on failure (then the store is as it was), 2 for a wrong command line,
 3 if the store cannot be checked or opened."
 )]
 pub(crate) struct CompactArgs {

@@ -12,8 +12,8 @@ use crate::{
 
 /// Delete keys
 ///
-/// All of them go in one transaction, which is on disk when the command ends. A key that is not
-/// there is no failure, but the exit status tells.
+/// All keys are deleted in one transaction, which is on disk when the command ends. A key that does not
+/// exist is not an error, but the exit status shows it.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -21,7 +21,7 @@ use crate::{
 Example:
   tokaido del --dir data main greeting farewell
 
-Exit status: 0 if every key was there, 1 if one was not, 2 for a wrong command line, 3 if nothing was
+Exit status: 0 if every key existed, 1 if one did not, 2 for a wrong command line, 3 if nothing was
 deleted: no server answers, the store cannot be opened, or the command failed."
 )]
 pub(crate) struct DelArgs {

@@ -11,10 +11,10 @@ use crate::{
     error::{EXIT_FAILED, Error},
 };
 
-/// Delete a database with all of its records, and give its name back
+/// Delete a database with all of its records, and free its name
 ///
-/// It takes as long for many records as for few, and is on disk when the command ends. A database that
-/// is not there is no failure, but the exit status tells.
+/// This takes no longer for many records than for few, and is on disk when the command ends. A database
+/// that does not exist is not an error, but the exit status shows it.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -22,7 +22,7 @@ use crate::{
 Example:
   tokaido drop --dir data sessions
 
-Exit status: 0 if the database was there, 1 if it was not, 2 for a wrong command line, 3 if nothing was
+Exit status: 0 if the database existed, 1 if it did not, 2 for a wrong command line, 3 if nothing was
 deleted: no server answers, the store cannot be opened, or the command failed."
 )]
 pub(crate) struct DropArgs {

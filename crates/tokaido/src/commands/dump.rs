@@ -23,16 +23,16 @@ use crate::{
 /// Number of keys requested from a server at once.
 const SCAN_COUNT: usize = 1_000;
 
-/// Write a database as text that load reads back
+/// Write a database as text that load can read back
 ///
-/// Records come in the order of their keys. JSON lines hold all of a record: bytes that are no text
-/// in base64, its flags and its expiry. So does memcached-dump, which stops at a key that memcached
-/// would not take. The other formats hold key and value only. TSV has no escapes, so a record with
-/// a newline stops the dump; pairs and csv hold any bytes.
+/// Records are written in the order of their keys. JSON lines contain the whole record, with its flags
+/// and its expiry; bytes that are not text are in base64. memcached-dump contains the whole record, too,
+/// but stops at a key that memcached would not accept. The other formats contain only key and value. TSV
+/// has no escapes, so a record with a newline stops the dump; pairs and csv can contain any bytes.
 ///
-/// With --dir the dump is of one moment. With --connect the server goes on meanwhile: a record that
-/// is written during the dump may be in it with its old or its new value; and flags, which the
-/// Redis protocol does not know, are left out.
+/// With --dir, the dump shows one moment. With --connect, the server keeps running meanwhile: a record
+/// that is written during the dump may appear with its old or its new value. Flags, which the Redis
+/// protocol does not have, are left out.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -41,20 +41,20 @@ Examples:
   tokaido dump --dir data --db companies > companies.jsonl
   tokaido dump --connect 127.0.0.1:7653 --db main --format pairs -o main.pairs
 
-Exit status: 0 if all was written, 1 on failure (then FILE is as it was before), 2 for a wrong
+Exit status: 0 if everything was written, 1 on failure (then FILE is as it was before), 2 for a wrong
 command line, 3 if no server answers or the store cannot be opened."
 )]
 pub(crate) struct DumpArgs {
     /// Database to write
     #[arg(long, value_name = "NAME", default_value = "main")]
     db: String,
-    /// Format [default: by the ending of FILE; else jsonl]
+    /// Format [default: by the extension of FILE; otherwise jsonl]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
     /// Only keys that start with this
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
-    /// Write to this file, at once when all is there, in place of standard output
+    /// Write to this file instead of standard output; it is put in place only once the dump is complete
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

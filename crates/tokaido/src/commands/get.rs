@@ -18,7 +18,7 @@ use crate::{
 
 /// Print the value of one key
 ///
-/// The value is printed as it is, with a newline after it.
+/// The value is printed unchanged, followed by a newline.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -26,8 +26,8 @@ use crate::{
 Example:
   tokaido get --dir data companies 'KEY'
 
-Exit status: 0 if the key is there, 1 if it is not, 2 for a wrong command line, 3 if that cannot be
-told: no server answers, the store cannot be opened, or the look-up failed."
+Exit status: 0 if the key exists, 1 if it does not, 2 for a wrong command line, 3 if that is
+unknown: no server answers, the store cannot be opened, or the look-up failed."
 )]
 pub(crate) struct GetArgs {
     /// Database to look in

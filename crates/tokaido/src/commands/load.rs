@@ -19,16 +19,15 @@ use crate::{
 /// Size of a read from a file in bytes.
 const READ_LEN: usize = 256 << 10;
 
-/// Load rows of a text file into a database
+/// Load the rows of text files into a database
 ///
-/// Each line is a record. Which columns are its key and its value is said with --key and --value:
-/// by number, counted from 1, or by name with --header. Without --value, all columns but the key
-/// are the value, joined by TABs; JSON lines without --key and --value are read as `tokaido dump`
-/// writes them.
+/// Each line is a record. --key and --value select the columns of its key and its value: by number,
+/// counted from 1, or by name with --header. Without --value, the value is all columns except the key,
+/// joined by TABs; JSON lines without --key and --value are read as `tokaido dump` writes them.
 ///
-/// A line that makes no record (a column is missing, the key is empty, a limit is exceeded) is
-/// reported with its number and skipped; all others are stored. A later row overwrites an earlier
-/// one with the same key, so the same file can be loaded again and gives the same content.
+/// A line that does not make a record (a column is missing, the key is empty, a limit is exceeded) is
+/// reported with its number and skipped; all others are stored. A later row overwrites an earlier one
+/// with the same key, so the same file can be loaded again with the same result.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -45,31 +44,31 @@ pub(crate) struct LoadArgs {
     /// Files to load; - is standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Database to load into; made if it is not there
+    /// Database to load into; created if it does not exist
     #[arg(long, value_name = "NAME", default_value = "main")]
     db: String,
     /// Column or JSON field that is the key [default: 1]
     #[arg(long, value_name = "COLUMN")]
     key: Option<String>,
-    /// Columns or JSON fields that are the value, joined by TABs [default: all but the key]
+    /// Columns or JSON fields that are the value, joined by TABs [default: all except the key]
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     value: Option<Vec<String>>,
-    /// Put this before every key
+    /// Prepend this to every key
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
-    /// Format of the files [default: by their ending; JSON lines if they start with {; else tsv]
+    /// Format of the files [default: by their extension; otherwise jsonl if they start with {, else tsv]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
     /// The first line names the columns
     #[arg(long)]
     header: bool,
-    /// Pass over lines that start with this
+    /// Skip lines that start with this
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
-    /// Fail if any line was skipped; the others are stored all the same
+    /// Fail if any line was skipped; the others are stored nevertheless
     #[arg(long)]
     strict: bool,
-    /// Report so many skipped lines, and only count the rest
+    /// Report this number of skipped lines, and only count the rest
     #[arg(long, value_name = "N", default_value_t = 100)]
     report_max: u64,
     #[command(flatten)]

@@ -16,9 +16,9 @@ use crate::{
     error::Error,
 };
 
-/// Put a value under a key
+/// Store a value under a key
 ///
-/// It takes the place of what was there, and is on disk when the command ends.
+/// It replaces the current value, if there is one, and is on disk when the command ends.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -28,20 +28,20 @@ Examples:
   tokaido put --dir data pages /index - < index.html
   tokaido put --connect 127.0.0.1:7653 sessions 8f14e45f basho --ttl 30m
 
-Exit status: 0 if it was put, 1 on failure, 2 for a wrong command line, 3 if no server answers or
+Exit status: 0 if it was stored, 1 on failure, 2 for a wrong command line, 3 if no server answers or
 the store cannot be opened."
 )]
 pub(crate) struct PutArgs {
-    /// Database to put it into; made if it is not there
+    /// Database to store it in; created if it does not exist
     #[arg(value_name = "DB")]
     db: String,
-    /// Key to put it under
+    /// Key to store it under
     #[arg(value_name = "KEY")]
     key: OsString,
-    /// Value; - is standard input, as it is
+    /// Value; - reads it unchanged from standard input
     #[arg(value_name = "VALUE")]
     value: OsString,
-    /// Let the record expire after this time, as 500ms, 30s, 15m, 12h or 7d
+    /// Let the record expire after this time, such as 500ms, 30s, 15m, 12h or 7d
     #[arg(long, value_name = "TIME")]
     ttl: Option<Duration>,
     #[command(flatten)]

@@ -11,15 +11,15 @@ use crate::{
     http::{HttpClient, refusal},
 };
 
-/// Have a server read its procedure files again
+/// Make a server read its procedure files again
 ///
-/// All procedures are swapped at once, while calls run: each runs as a whole in the old program or in
-/// the new one. If a file is broken the old program serves on. SIGHUP does the same.
+/// All procedures are swapped at once, while calls run: each call runs entirely in the old program or
+/// in the new one. If a file is broken, the old program stays in use. SIGHUP does the same.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
     after_long_help = "\
-Exit status: 0 if the new procedures serve, 1 if a file is broken or on failure, 2 for a wrong
+Exit status: 0 if the new procedures are in use, 1 if a file is broken or on failure, 2 for a wrong
 command line, 3 if no server answers."
 )]
 pub(crate) struct ReloadArgs {

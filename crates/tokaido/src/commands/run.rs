@@ -21,20 +21,20 @@ use crate::{
     value,
 };
 
-/// Run a script of Lua or Ruby on a store, without a server
+/// Run a Lua or Ruby script on a store, without a server
 ///
-/// The script gets ARGS as `...` and as `arg`, in strings. In it, `tokaido.transact(f, ...)` calls
+/// The script gets ARGS as `...` and as `arg`, as strings. In it, `tokaido.transact(f, ...)` calls
 /// f(tx, ...) in a transaction that is durable when it returns, `tokaido.snapshot(f, ...)` calls f on a
-/// snapshot, and `require` finds the files of --procedures. It may run as long as it wants and take what
-/// memory there is, unless --time-limit and --memory-limit say otherwise; Ctrl-C stops it, and rolls back
-/// the transaction that is open. What it returns is printed, and `os.exit(STATUS)` ends it.
+/// snapshot, and `require` finds the files of --procedures. Its time and memory are not limited, unless
+/// --time-limit and --memory-limit are given; Ctrl-C stops it and rolls back the open transaction. What it
+/// returns is printed, and `os.exit(STATUS)` ends it.
 ///
-/// It may be written in any dialect but mod_lua: --dialect says in which, or its first line, as in
-/// `-- dialect: ngx`. One of Kyoto Tycoon's or Tokyo Tyrant's is one transaction as a whole.
+/// It can be written in any dialect except mod_lua, selected by --dialect or by its first line, as in
+/// `-- dialect: ngx`. A script for Kyoto Tycoon or Tokyo Tyrant is a single transaction as a whole.
 ///
-/// A file that ends in .rb is Ruby, and so is whatever is run with --ruby: its arguments are ARGV,
-/// `Tokaido.transact { |tx| ... }` and `Tokaido.snapshot { |tx| ... }` call a block in place of f, `puts`
-/// prints, and `exit STATUS` ends it.
+/// A file that ends in .rb is Ruby, and so is anything run with --ruby: its arguments are in ARGV,
+/// `Tokaido.transact { |tx| ... }` and `Tokaido.snapshot { |tx| ... }` call a block instead of f, `puts`
+/// prints, and `exit STATUS` ends the script.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -46,17 +46,17 @@ Example:
   tokaido run --dialect ngx --shdict 'dogs 1m' -e 'ngx.say(ngx.shared.dogs:incr(\"n\", 1, 0))'
   tokaido run --ruby -e 'puts \"hello, #{ARGV[0]}\"' Hiroshige
 
-Exit status: 0 if the script ended, or what it gave to os.exit, 1 if it raised an error or on
+Exit status: 0 if the script ended, or what it passed to os.exit, 1 if it raised an error or on
 failure, 2 for a wrong command line, 3 if the store cannot be opened, 130 if Ctrl-C ended it."
 )]
 pub(crate) struct RunArgs {
     /// Script to run; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "code")]
     file: Option<String>,
-    /// Run this text in place of a file
+    /// Run this text instead of a file
     #[arg(short = 'e', value_name = "CODE")]
     code: Option<String>,
-    /// Take the script for Ruby, whatever its name is
+    /// Run the script as Ruby, whatever its name is
     #[arg(long, conflicts_with = "dialect")]
     ruby: bool,
     /// Dialect of Lua that the script is written in [default: the one that its first line names]
@@ -65,19 +65,19 @@ pub(crate) struct RunArgs {
     /// Arguments of the script
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
-    /// Directory of the store; made if it is not there [default: an empty one, gone at the end]
+    /// Directory of the store; created if it does not exist [default: an empty store, removed at the end]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Directory of the procedure files that the script may require; may be given more than once, the first one that has a file counts
+    /// Directory of the procedure files that the script may require; may be given several times, the first one that has a file counts
     #[arg(short = 'I', long, value_name = "DIR")]
     procedures: Vec<PathBuf>,
-    /// Cache of this name and size for `ngx.shared.NAME`, and for transactions; may be given more than once
+    /// Cache of this name and size for `ngx.shared.NAME`, and for transactions; may be given several times
     #[arg(long = "shdict", value_name = "NAME SIZE")]
     dictionaries: Vec<SharedDictionary>,
-    /// Stop the script after this time, as 500ms, 30s, 15m, 12h or 7d
+    /// Stop the script after this time, such as 500ms, 30s, 15m, 12h or 7d
     #[arg(long, value_name = "TIME")]
     time_limit: Option<Duration>,
-    /// Stop the script when it needs more memory than this, such as 512MiB
+    /// Stop the script if it needs more memory than this, such as 512MiB
     #[arg(long, value_name = "SIZE")]
     memory_limit: Option<Bytes>,
 }

@@ -23,13 +23,14 @@ use crate::{
 /// Number of records requested from a server at once.
 const PAGE_RECORDS: usize = 1_000;
 
-/// Print the records of a range
+/// Print the records in a range of keys
 ///
-/// They come in the order of their keys, which is that of their bytes, or with --reverse from the
-/// end. Bounds narrow each other. The format is that of `tokaido dump`; the default is a line for
-/// each record, key TAB value, with \\ \t \n and \r for the bytes that a line cannot hold.
+/// Records are printed in the order of their keys, compared byte by byte, or with --reverse from the
+/// last to the first. Several bounds narrow the range together. The formats are those of `tokaido dump`;
+/// the default is one line for each record, key TAB value, with \\ \t \n and \r for the bytes that a line
+/// cannot contain.
 ///
-/// With --dir the scan is of one moment. With --connect others may write meanwhile, and JSON lines
+/// With --dir, the scan shows one moment. With --connect, others may write meanwhile, and JSON lines
 /// lack flags and expiry.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -40,7 +41,7 @@ Examples:
   tokaido scan --dir data events --from 2026-11-01 --before 2026-12-01 --reverse
   tokaido scan main --keys
 
-Exit status: 0 if all was printed, 1 on failure, 2 for a wrong command line, 3 if no server answers
+Exit status: 0 if everything was printed, 1 on failure, 2 for a wrong command line, 3 if no server answers
 or the store cannot be opened."
 )]
 pub(crate) struct ScanArgs {
@@ -50,28 +51,28 @@ pub(crate) struct ScanArgs {
     /// Only keys that start with this
     #[arg(long, value_name = "TEXT")]
     prefix: Option<OsString>,
-    /// Only keys that are not before this one
+    /// Only keys at or after this one
     #[arg(long, value_name = "KEY", conflicts_with = "after")]
     from: Option<OsString>,
-    /// Only keys behind this one
+    /// Only keys after this one
     #[arg(long, value_name = "KEY")]
     after: Option<OsString>,
-    /// Only keys that are not behind this one
+    /// Only keys at or before this one
     #[arg(long, value_name = "KEY", conflicts_with = "before")]
     to: Option<OsString>,
     /// Only keys before this one
     #[arg(long, value_name = "KEY")]
     before: Option<OsString>,
-    /// From the last key to the first
+    /// Print from the last key to the first
     #[arg(long)]
     reverse: bool,
-    /// Stop after so many records
+    /// Stop after this number of records
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Print keys alone, a line each
+    /// Print only the keys, one per line
     #[arg(long, conflicts_with = "format")]
     keys: bool,
-    /// Format
+    /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "pairs")]
     format: Format,
     #[command(flatten)]

@@ -23,69 +23,70 @@ const CONFIG_PATH: &str = "tokaido.toml";
 
 /// Start a server
 ///
-/// Options come from the configuration file, and flags go over it; each option has a flag of the
-/// same name, which of the sections [memcached], [kyoto], [tyrant], [redis], [ngx], [mod_lua] and [mod_mruby] begins with that; the example file tokaido.toml tells
-/// more of each. Those of its section [limits] are left out of -h.
+/// Options come from the configuration file, and flags override them. Each option has a flag of the same
+/// name; for options of the sections [memcached], [kyoto], [tyrant], [redis], [ngx], [mod_lua] and
+/// [mod_mruby], the flag begins with the name of the section. The example file tokaido.toml describes each
+/// option. The flags of its section [limits] are not shown by -h.
 ///
 /// The server answers every protocol on the same port. It stops on SIGINT and SIGTERM, once it has
-/// answered and stored what it has taken.
+/// answered and stored the requests it has accepted.
 #[derive(Debug, Default, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = help_tail())]
 pub(crate) struct ServeArgs {
-    /// Configuration file [default: tokaido.toml, if it is there]
+    /// Configuration file [default: tokaido.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Address to listen on: HOST:PORT, where port 0 takes a free one, or unix:PATH; may be given
+    /// Address to listen on: HOST:PORT, where port 0 chooses a free one, or unix:PATH; may be given
     /// several times
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<Listen>,
-    /// Name under which HTTP clients may know the server, beside localhost, addresses and the names
-    /// it listens on; * stands for any; may be given several times
+    /// Name by which HTTP clients may address the server, in addition to localhost, addresses and the
+    /// names it listens on; * allows any name; may be given several times
     #[arg(long, value_name = "NAME")]
     hosts: Vec<String>,
-    /// Directory of the store; made if it is not there
+    /// Directory of the store; created if it does not exist
     #[arg(long = "dir", visible_alias = "directory", value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// Directory of the backups that clients ask for; without it they are refused
+    /// Directory for backups that clients request; without it, they are refused
     #[arg(long, value_name = "DIR")]
     backups: Option<PathBuf>,
     /// Directory of the procedure files
     #[arg(long, value_name = "DIR")]
     procedures: Option<PathBuf>,
-    /// Procedure file, beside those of the directory; may be given several times
+    /// Procedure file, in addition to those in the directory; may be given several times
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
-    /// Script of Kyoto Tycoon's, whose functions play_script calls; may be given several times
+    /// Kyoto Tycoon script, whose functions play_script calls; may be given several times
     #[arg(long, value_name = "FILE")]
     kyototycoon: Vec<PathBuf>,
-    /// Script of Tokyo Tyrant's, whose functions ext calls; may be given several times
+    /// Tokyo Tyrant script, whose functions ext calls; may be given several times
     #[arg(long, value_name = "FILE")]
     tokyotyrant: Vec<PathBuf>,
-    /// Handler of OpenResty's, with the path that it answers unless it says that itself, as in
-    /// /hello=hello.lua; a FILE that begins with / and has a = needs ROUTE; may be given several times
+    /// OpenResty handler, after the path that it answers unless the file declares that, as in
+    /// /hello=hello.lua; a FILE that begins with / and contains = needs ROUTE; may be given several times
     #[arg(long, value_name = "[ROUTE=]FILE")]
     ngx: Vec<String>,
-    /// Handler of Apache's mod_lua, with the path that it answers unless that is /NAME.lua or it says so itself;
-    /// a FILE that begins with / and has a = needs ROUTE; may be given several times
+    /// Apache mod_lua handler, after the path that it answers unless that is /NAME.lua or the file declares it;
+    /// a FILE that begins with / and contains = needs ROUTE; may be given several times
     #[arg(long, value_name = "[ROUTE=]FILE")]
     mod_lua: Vec<String>,
-    /// Script of Apache's mod_mruby, with the path that it answers unless that is /NAME.rb or it says so itself;
-    /// a FILE that begins with / and has a = needs ROUTE; may be given several times
+    /// Apache mod_mruby script, after the path that it answers unless that is /NAME.rb or the file declares it;
+    /// a FILE that begins with / and contains = needs ROUTE; may be given several times
     #[arg(long, value_name = "[ROUTE=]FILE")]
     mod_mruby: Vec<String>,
     /// Refuse to start if any of the procedures cannot be loaded
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     strict: Option<bool>,
-    /// Reload the procedures whenever a file of theirs changes
+    /// Reload the procedures whenever one of their files changes
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     watch: Option<bool>,
-    /// Keep what a script of EVAL wrote before it failed, as Redis does, instead of rolling it back
+    /// Keep what an EVAL script wrote before it failed, as Redis does, instead of rolling it back
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     keep_failed_scripts: Option<bool>,
-    /// Threads that serve connections; 0: one for each core
+    /// Number of threads that serve connections; 0: one for each core
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
-    /// What a client must give before anything else
+    /// Password that clients must give before anything else
     #[arg(long, value_name = "PASSWORD", env = "TOKAIDO_PASSWORD", hide_env_values = true)]
     password: Option<String>,
     /// File of users, in Redis' format
@@ -97,53 +98,53 @@ pub(crate) struct ServeArgs {
     /// What is logged: error, warn, info, debug, trace, or a filter such as tokaido_server=debug
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
-    /// Database of the memcached protocol's clients: a cache, unless the configuration says other
+    /// Database of memcached clients: a cache, unless the configuration says otherwise
     #[arg(long, value_name = "NAME")]
     memcached_database: Option<String>,
     /// Size of that cache, such as 64MiB
     #[arg(long, value_name = "SIZE")]
     memcached_bytes: Option<Bytes>,
-    /// Databases that have numbers for Kyoto Tycoon's clients, from 0 on
+    /// Databases that Kyoto Tycoon clients can address by number, from 0 on
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     kyoto_databases: Option<Vec<String>>,
-    /// Database of Tokyo Tyrant's clients
+    /// Database of Tokyo Tyrant clients
     #[arg(long, value_name = "NAME")]
     tyrant_database: Option<String>,
-    /// Commands and groups of commands that those may not run, such as allwrite
+    /// Commands and groups of commands that Tokyo Tyrant clients may not run, such as allwrite
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tyrant_mask: Option<Vec<String>>,
-    /// What is taken away from these again
+    /// Commands and groups of commands to remove from --tyrant-mask again
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tyrant_unmask: Option<Vec<String>>,
-    /// Functions that the server calls by itself, with the seconds between two calls, as in sweep:60
+    /// Functions that the server calls periodically, with the interval in seconds, such as sweep:60
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tyrant_periodic: Option<Vec<String>>,
-    /// Keyspace events that are published, in Redis' letters, such as KEA
+    /// Keyspace events to publish, in Redis' letters, such as KEA
     #[arg(long, value_name = "LETTERS")]
     redis_notify_keyspace_events: Option<String>,
-    /// Note commands in the slow log that take as many microseconds or more; -1: none
+    /// Log commands that take at least this many microseconds in the slow log; -1: none
     #[arg(long, value_name = "US", allow_hyphen_values = true)]
     redis_slowlog_slower_than_us: Option<i64>,
-    /// Entries that the slow log keeps
+    /// Number of entries that the slow log keeps
     #[arg(long, value_name = "N")]
     redis_slowlog_entries_max: Option<usize>,
-    /// Note for LATENCY what takes as many milliseconds or more; 0: nothing
+    /// Record events that take at least this many milliseconds for LATENCY; 0: none
     #[arg(long, value_name = "MS")]
     redis_latency_threshold_ms: Option<u64>,
-    /// Keys of which the server knows who has read them, for CLIENT TRACKING
+    /// Number of keys whose readers the server remembers, for CLIENT TRACKING
     #[arg(long, value_name = "N")]
     redis_tracked_keys_max: Option<usize>,
-    /// Who may call DEBUG: no (nobody), local (whoever is on the same machine) or yes (everybody)
+    /// Who may call DEBUG: no (nobody), local (clients on the same machine) or yes (everybody)
     #[arg(long, value_name = "WHO")]
     redis_debug_command: Option<DebugCommand>,
-    /// Peer that sockets of OpenResty's handlers may connect to: HOST:PORT, either of which may be *, or unix:PATH; may be
+    /// Peer that sockets of OpenResty handlers may connect to: HOST:PORT, either of which may be *, or unix:PATH; may be
     /// given several times
     #[arg(long, value_name = "PEER")]
     ngx_socket_allow: Vec<AllowedPeer>,
-    /// Directory whose files handlers of mod_lua may read and send; without it they may not
+    /// Directory whose files mod_lua handlers may read and send; without it, they may not
     #[arg(long, value_name = "DIR")]
     mod_lua_document_root: Option<PathBuf>,
-    /// Directory whose files scripts of mod_mruby may look at; without it they may not
+    /// Directory whose files mod_mruby scripts may look at; without it, they may not
     #[arg(long, value_name = "DIR")]
     mod_mruby_document_root: Option<PathBuf>,
     #[command(flatten)]
@@ -167,7 +168,7 @@ fn help_tail() -> String {
     let indent = |line: &str| if line.is_empty() { "\n".into() } else { format!("  {line}\n") };
     let lines: String = options.lines().map(indent).collect();
     format!(
-        "Options that are not set, as they would stand in the configuration file:\n{lines}\n{EXAMPLES}"
+        "Default values of the options, as they would appear in the configuration file:\n{lines}\n{EXAMPLES}"
     )
 }
 

@@ -5,15 +5,15 @@ use std::path::Path;
 /// A text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// Columns between TABs, taken as they are: no quotes, no escapes
+    /// Columns separated by TABs, taken literally: no quotes, no escapes
     Tsv,
-    /// Columns between commas; "…" around a column that holds a comma, a quote ("") or a newline
+    /// Columns separated by commas; "…" around a column that contains a comma, a quote ("") or a newline
     Csv,
-    /// A JSON object a line
+    /// One JSON object per line
     Jsonl,
-    /// key TAB value; \\ \t \n \r and \xHH stand for the bytes that a line cannot hold
+    /// key TAB value; \\ \t \n \r and \xHH stand for the bytes that a line cannot contain
     Pairs,
-    /// What `memcached-tool HOST dump` writes
+    /// The output of `memcached-tool HOST dump`
     MemcachedDump,
     /// What `tcrmgr list -pv` writes and `tcrmgr importtsv` reads: key TAB value
     TyrantTsv,

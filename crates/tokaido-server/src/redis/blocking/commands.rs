@@ -14,28 +14,28 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "blmove" 6 Blocking(blmove), TWO_KEYS [DENYOOM] List "6.2.0"
     "source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout"
-    "Moves an item as LMOVE does, and waits for it if there is none.";
+    "Moves an element as LMOVE does, and waits for one if there is none.";
 "blmpop" -5 Blocking(blmpop), NO_KEY [MOVABLE_KEYS] List "7.0.0"
     "timeout numkeys key [key ...] <LEFT | RIGHT> [COUNT count]"
-    "Takes items as LMPOP does, and waits for them if there are none.";
+    "Removes and returns elements as LMPOP does, and waits for one if there are none.";
 "blpop" -3 Blocking(blpop), KEYS_BUT_LAST [] List "2.0.0"
     "key [key ...] timeout"
-    "Takes the first item of the first of the lists that is there, and waits if there is none.";
+    "Removes and returns the first element of the first list that exists, and waits for one if none does.";
 "brpop" -3 Blocking(brpop), KEYS_BUT_LAST [] List "2.0.0"
     "key [key ...] timeout"
-    "Takes the last item of the first of the lists that is there, and waits if there is none.";
+    "Removes and returns the last element of the first list that exists, and waits for one if none does.";
 "brpoplpush" 4 Blocking(brpoplpush), TWO_KEYS [DENYOOM] List "2.2.0"
     "source destination timeout"
-    "Moves an item as RPOPLPUSH does, and waits for it if there is none.";
+    "Moves an element as RPOPLPUSH does, and waits for one if there is none.";
 "bzmpop" -5 Blocking(bzmpop), NO_KEY [MOVABLE_KEYS] SortedSet "7.0.0"
     "timeout numkeys key [key ...] <MIN | MAX> [COUNT count]"
-    "Takes members as ZMPOP does, and waits for them if there are none.";
+    "Removes and returns members as ZMPOP does, and waits for one if there are none.";
 "bzpopmax" -3 Blocking(bzpopmax), KEYS_BUT_LAST [FAST] SortedSet "5.0.0"
     "key [key ...] timeout"
-    "Takes the member of the highest score from the first of the sorted sets that is there, and waits if there is none.";
+    "Removes and returns the member with the highest score of the first sorted set that exists; waits if none does.";
 "bzpopmin" -3 Blocking(bzpopmin), KEYS_BUT_LAST [FAST] SortedSet "5.0.0"
     "key [key ...] timeout"
-    "Takes the member of the lowest score from the first of the sorted sets that is there, and waits if there is none.";
+    "Removes and returns the member with the lowest score of the first sorted set that exists; waits if none does.";
 };
 
 fn blpop(call: &Call<'_>) -> Result<Plan, Failure> {

@@ -7,7 +7,7 @@ use super::table::{ABSENT, DIFFERENT, REDIS, has};
 /// The section, in Markdown.
 pub(in crate::redis) fn section() -> String {
     let mut text =
-        "\n## Every command of Redis 7.2\n\nAs Redis has them, but for limits: ".to_owned();
+        "\n## Every command of Redis 7.2\n\nThe same as in Redis, except for limits: ".to_owned();
     let same = REDIS.lines().filter(|name| !has(DIFFERENT, name) && !has(ABSENT, name));
     text += &shown(same);
     text += ".\n\n| different | how |\n|---|---|\n";

@@ -16,10 +16,10 @@ pub(super) use read::payload;
 pub(super) const COMMANDS: &[Command] = rows! {
 "dump" 2 Read(dump), KEY [] Generic "2.6.0"
     "key"
-    "Gives a value in Redis' own form, for RESTORE.";
+    "Returns a value in Redis' own format, for RESTORE.";
 "restore" -4 Write(write::restore), KEY [DENYOOM DANGEROUS] Generic "2.6.0"
     "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]"
-    "Puts a value that DUMP gave under a key, with so many milliseconds to live; 0: for ever.";
+    "Stores a value returned by DUMP under a key, with a time to live in milliseconds; 0 means no expiry.";
 };
 
 fn dump(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Failure> {

@@ -18,34 +18,34 @@ use crate::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "eval" -3 Procedure(eval), NO_KEY [MOVABLE_KEYS NO_SCRIPT] Scripting "2.6.0"
     "script numkeys [key [key ...]] [arg [arg ...]]"
-    "Runs a script as one transaction. If it fails, nothing of it remains.";
+    "Runs a script as one transaction. If it fails, none of its changes are kept.";
 "eval_ro" -3 Procedure(eval_ro), NO_KEY [MOVABLE_KEYS NO_SCRIPT] Scripting "7.0.0"
     "script numkeys [key [key ...]] [arg [arg ...]]"
     "Runs a script that only reads.";
 "evalsha" -3 Procedure(evalsha), NO_KEY [MOVABLE_KEYS NO_SCRIPT] Scripting "2.6.0"
     "sha1 numkeys [key [key ...]] [arg [arg ...]]"
-    "Runs a script that the server knows, by the SHA-1 of its text.";
+    "Runs a cached script, named by the SHA-1 of its text.";
 "evalsha_ro" -3 Procedure(evalsha_ro), NO_KEY [MOVABLE_KEYS NO_SCRIPT] Scripting "7.0.0"
     "sha1 numkeys [key [key ...]] [arg [arg ...]]"
-    "Runs a script that the server knows and that only reads.";
+    "Runs a cached script that only reads.";
 "script" -2 Container(None), NO_KEY [NO_SCRIPT] Scripting "2.6.0"
     ""
     "Commands about scripts.";
 "script|exists" -3 Server(exists), NO_KEY [NO_SCRIPT] Scripting "2.6.0"
     "sha1 [sha1 ...]"
-    "Tells of each script whether the server knows it.";
+    "Returns for each script whether it is cached.";
 "script|flush" -2 Server(flush), NO_KEY [NO_SCRIPT] Scripting "2.6.0"
     "[ASYNC | SYNC]"
-    "Forgets all scripts.";
+    "Removes all scripts from the cache.";
 "script|help" 2 Server(introspection::help), NO_KEY [NO_SCRIPT] Scripting "5.0.0"
     ""
     "Lists the subcommands.";
 "script|kill" 2 Server(kill), NO_KEY [NO_SCRIPT] Scripting "2.6.0"
     ""
-    "Stops the scripts that run; nothing of them remains.";
+    "Stops the running scripts; none of their changes are kept.";
 "script|load" 3 Procedure(load), NO_KEY [NO_SCRIPT] Scripting "2.6.0"
     "script"
-    "Makes a script known without running it.";
+    "Caches a script without running it.";
 };
 
 fn eval(call: &Call<'_>, _: &Procedures<'_>) -> Result<Invocation, Failure> {

@@ -22,10 +22,10 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Commands about functions.";
 "function|delete" 3 Write(delete), NO_KEY [NO_SCRIPT SPANS] Scripting "7.0.0"
     "library-name"
-    "Deletes a library with its functions.";
+    "Deletes a library and its functions.";
 "function|dump" 2 Read(dump), NO_KEY [NO_SCRIPT] Scripting "7.0.0"
     ""
-    "Gives all libraries as a payload for FUNCTION RESTORE, in Redis' own form.";
+    "Returns all libraries as a payload for FUNCTION RESTORE, in Redis' own format.";
 "function|flush" -2 Write(flush), NO_KEY [NO_SCRIPT SPANS] Scripting "7.0.0"
     "[ASYNC | SYNC]"
     "Deletes all libraries.";
@@ -34,19 +34,19 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Lists the subcommands.";
 "function|kill" 2 Server(kill), NO_KEY [NO_SCRIPT] Scripting "7.0.0"
     ""
-    "Stops the functions that run; nothing of them remains.";
+    "Stops the running functions; none of their changes are kept.";
 "function|list" -2 Read(describe::list), NO_KEY [NO_SCRIPT] Scripting "7.0.0"
     "[LIBRARYNAME library-name-pattern] [WITHCODE]"
-    "Lists the libraries with their functions, and the installed procedures, a file of them as a library.";
+    "Lists the libraries with their functions. A file of installed procedures is listed as a library, too.";
 "function|load" -3 Procedure(load), NO_KEY [NO_SCRIPT] Scripting "7.0.0"
     "[REPLACE] function-code"
-    "Adds a library, which stays until it is deleted.";
+    "Loads a library, which is kept until it is deleted.";
 "function|restore" -3 Procedure(restore), NO_KEY [NO_SCRIPT] Scripting "7.0.0"
     "serialized-value [FLUSH | APPEND | REPLACE]"
-    "Adds the libraries of a payload of FUNCTION DUMP.";
+    "Adds the libraries in a payload returned by FUNCTION DUMP.";
 "function|stats" 2 Read(describe::stats), NO_KEY [NO_SCRIPT] Scripting "7.0.0"
     ""
-    "Tells which function runs, and how many there are.";
+    "Returns which function is running, and how many libraries and functions there are.";
 };
 
 /// The libraries as the transaction sees them.

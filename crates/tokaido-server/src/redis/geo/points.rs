@@ -18,16 +18,16 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "geoadd" -5 Write(geoadd), KEY [DENYOOM] Geo "3.2.0"
     "key [NX | XX] [CH] longitude latitude member [longitude latitude member ...]"
-    "Gives members places on the earth; gives how many members are new.";
+    "Sets the longitude and latitude of members; returns how many members are new.";
 "geodist" -4 Read(geodist), KEY [] Geo "3.2.0"
     "key member1 member2 [M | KM | FT | MI]"
-    "Gives the distance of two members.";
+    "Returns the distance between two members.";
 "geohash" -2 Read(geohash), KEY [] Geo "3.2.0"
     "key [member [member ...]]"
-    "Gives the places of members as geohashes.";
+    "Returns the positions of members as geohashes.";
 "geopos" -2 Read(geopos), KEY [] Geo "3.2.0"
     "key [member [member ...]]"
-    "Gives the places of members, as longitude and latitude.";
+    "Returns the longitude and latitude of members.";
 };
 
 fn geoadd(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {

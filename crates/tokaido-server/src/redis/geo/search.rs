@@ -20,22 +20,22 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "georadius" -6 Write(georadius), KEY [DENYOOM MOVABLE_KEYS] Geo "3.2.0"
     "key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]"
-    "Gives, or stores, the members around a point. GEOSEARCH replaces it.";
+    "Returns or stores the members within a radius of a point. Superseded by GEOSEARCH.";
 "georadius_ro" -6 Read(georadius_ro), KEY [] Geo "3.2.10"
     "key longitude latitude radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]"
-    "Gives the members around a point. GEOSEARCH replaces it.";
+    "Returns the members within a radius of a point. Superseded by GEOSEARCH.";
 "georadiusbymember" -5 Write(georadiusbymember), KEY [DENYOOM MOVABLE_KEYS] Geo "3.2.0"
     "key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC] [STORE key | STOREDIST key]"
-    "Gives, or stores, the members around one of them. GEOSEARCH replaces it.";
+    "Returns or stores the members within a radius of one of them. Superseded by GEOSEARCH.";
 "georadiusbymember_ro" -5 Read(georadiusbymember_ro), KEY [] Geo "3.2.10"
     "key member radius <M | KM | FT | MI> [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC | DESC]"
-    "Gives the members around one of them. GEOSEARCH replaces it.";
+    "Returns the members within a radius of one of them. Superseded by GEOSEARCH.";
 "geosearch" -7 Read(geosearch), KEY [] Geo "6.2.0"
     "key <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH]"
-    "Gives the members within a circle or a box.";
+    "Returns the members within a circle or a box.";
 "geosearchstore" -8 Write(geosearchstore), TWO_KEYS [DENYOOM] Geo "6.2.0"
     "destination source <FROMMEMBER member | FROMLONLAT longitude latitude> <BYRADIUS radius <M | KM | FT | MI> | BYBOX width height <M | KM | FT | MI>> [ASC | DESC] [COUNT count [ANY]] [STOREDIST]"
-    "Stores the members within a circle or a box; gives how many they are.";
+    "Stores the members within a circle or a box; returns their number.";
 };
 
 fn georadius(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {

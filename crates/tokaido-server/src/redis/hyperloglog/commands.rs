@@ -13,13 +13,13 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "pfadd" -2 Write(pfadd), KEY [FAST DENYOOM] HyperLogLog "2.8.9"
     "key [element [element ...]]"
-    "Adds elements to a HyperLogLog; gives 1 if it changed.";
+    "Adds elements to a HyperLogLog; returns 1 if it changed.";
 "pfcount" -2 Read(pfcount), KEYS [] HyperLogLog "2.8.9"
     "key [key ...]"
-    "Gives the number of different elements of HyperLogLogs together, to within a percent about.";
+    "Returns the number of distinct elements in all the HyperLogLogs together, to within about one percent.";
 "pfmerge" -2 Write(pfmerge), KEYS [DENYOOM] HyperLogLog "2.8.9"
     "destkey [sourcekey [sourcekey ...]]"
-    "Adds the elements of HyperLogLogs to another.";
+    "Merges HyperLogLogs into another one.";
 };
 
 /// The sketch under `key`, and its record without the value.

@@ -22,13 +22,13 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Commands about settings.";
 "config|get" -3 Server(get), NO_KEY [ADMIN DANGEROUS] Server "2.0.0"
     "parameter [parameter ...]"
-    "Gives the settings whose names match the patterns.";
+    "Returns the settings whose names match the patterns.";
 "config|help" 2 Server(introspection::help), NO_KEY [] Server "5.0.0"
     ""
     "Lists the subcommands.";
 "config|resetstat" 2 Server(reset_statistics), NO_KEY [ADMIN DANGEROUS] Server "2.0.0"
     ""
-    "Sets what INFO counts of commands and connections back to 0.";
+    "Resets the counters of commands and connections in INFO to 0.";
 "config|rewrite" 2 Server(rewrite), NO_KEY [ADMIN DANGEROUS] Server "2.8.0"
     ""
     "Writes the settings that CONFIG SET can change into the section [redis] of the configuration file.";

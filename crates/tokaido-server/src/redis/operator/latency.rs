@@ -16,28 +16,28 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "latency" -2 Container(None), NO_KEY [] Server "2.8.13"
     ""
-    "Commands about what took long, by kind.";
+    "Commands about slow commands, by kind.";
 "latency|doctor" 2 Server(doctor), NO_KEY [ADMIN DANGEROUS] Server "2.8.13"
     ""
-    "Says in words what took long, and what may be done about it.";
+    "Explains in words what took long, and what can be done about it.";
 "latency|graph" 3 Server(graph), NO_KEY [ADMIN DANGEROUS] Server "2.8.13"
     "event"
-    "Draws the last times of an event.";
+    "Draws the latest samples of an event as bars.";
 "latency|help" 2 Server(introspection::help), NO_KEY [] Server "2.8.13"
     ""
     "Lists the subcommands.";
 "latency|histogram" -2 Server(histogram), NO_KEY [ADMIN DANGEROUS] Server "7.0.0"
     "[command [command ...]]"
-    "Gives how often commands took how long.";
+    "Returns how many calls of each command took how long.";
 "latency|history" 3 Server(history), NO_KEY [ADMIN DANGEROUS] Server "2.8.13"
     "event"
-    "Gives the last times of an event.";
+    "Returns the latest samples of an event.";
 "latency|latest" 2 Server(latest), NO_KEY [ADMIN DANGEROUS] Server "2.8.13"
     ""
-    "Gives the last and the longest time of each event.";
+    "Returns the latest and the longest time of each event.";
 "latency|reset" -2 Server(reset), NO_KEY [ADMIN DANGEROUS] Server "2.8.13"
     "[event [event ...]]"
-    "Forgets the times of events, or of all; gives of how many.";
+    "Clears the samples of the given events, or of all; returns how many events were cleared.";
 };
 
 /// Maximum number of samples kept per event.

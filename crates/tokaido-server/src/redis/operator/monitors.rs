@@ -27,7 +27,7 @@ use crate::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "monitor" 1 Connection(monitor), NO_KEY [ADMIN DANGEROUS NO_MULTI NO_SCRIPT] Server "1.0.0"
     ""
-    "Shows every command that runs from now on, but for those of operators.";
+    "Shows every command that is run from now on, except administrative ones.";
 };
 
 /// The clients that see all commands.

@@ -21,16 +21,16 @@ use crate::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "slowlog" -2 Container(None), NO_KEY [] Server "2.2.12"
     ""
-    "Commands about what took long.";
+    "Commands about the slow log.";
 "slowlog|get" -2 Server(get), NO_KEY [ADMIN DANGEROUS] Server "2.2.12"
     "[count]"
-    "Gives the last commands that took long, with their times.";
+    "Returns the latest slow commands, when they ran and how long they took.";
 "slowlog|help" 2 Server(introspection::help), NO_KEY [] Server "6.2.0"
     ""
     "Lists the subcommands.";
 "slowlog|len" 2 Server(len), NO_KEY [ADMIN DANGEROUS] Server "2.2.12"
     ""
-    "Gives the number of entries in the slow log.";
+    "Returns the number of entries in the slow log.";
 "slowlog|reset" 2 Server(reset), NO_KEY [ADMIN DANGEROUS] Server "2.2.12"
     ""
     "Empties the slow log.";

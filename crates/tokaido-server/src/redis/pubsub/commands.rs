@@ -18,46 +18,46 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
     "Subscribes to all channels whose names match the patterns.";
 "publish" 3 Server(publish), NO_KEY [FAST] PubSub "2.0.0"
     "channel message"
-    "Sends a message to all who listen to a channel; gives how many times it is sent.";
+    "Sends a message to the subscribers of a channel; returns the number of times it is sent.";
 "pubsub" -2 Container(None), NO_KEY [] PubSub "2.8.0"
     ""
     "Commands about subscriptions.";
 "pubsub|channels" -2 Server(channels), NO_KEY [] PubSub "2.8.0"
     "[pattern]"
-    "Gives the channels that somebody listens to.";
+    "Lists the channels that have subscribers.";
 "pubsub|help" 2 Server(introspection::help), NO_KEY [] PubSub "6.2.0"
     ""
     "Lists the subcommands.";
 "pubsub|numpat" 2 Server(numpat), NO_KEY [] PubSub "2.8.0"
     ""
-    "Gives the number of patterns that somebody has subscribed to.";
+    "Returns the number of patterns that have subscribers.";
 "pubsub|numsub" -2 Server(numsub), NO_KEY [] PubSub "2.8.0"
     "[channel [channel ...]]"
-    "Gives the number of subscribers of each channel, without those of patterns.";
+    "Returns the number of subscribers of each channel, not counting those of patterns.";
 "pubsub|shardchannels" -2 Server(shard_channels), NO_KEY [] PubSub "7.0.0"
     "[pattern]"
-    "Gives the shard channels that somebody listens to.";
+    "Lists the shard channels that have subscribers.";
 "pubsub|shardnumsub" -2 Server(shard_numsub), NO_KEY [] PubSub "7.0.0"
     "[shardchannel [shardchannel ...]]"
-    "Gives the number of subscribers of each shard channel.";
+    "Returns the number of subscribers of each shard channel.";
 "punsubscribe" -1 Connection(punsubscribe), NO_KEY [NO_MULTI WHILE_SUBSCRIBED] PubSub "2.0.0"
     "[pattern [pattern ...]]"
-    "Ends subscriptions to patterns, or all of them.";
+    "Unsubscribes from the given patterns, or from all.";
 "spublish" 3 Server(spublish), NO_KEY [FAST] PubSub "7.0.0"
     "shardchannel message"
-    "Sends a message to all who listen to a shard channel; gives how many they are.";
+    "Sends a message to the subscribers of a shard channel; returns how many there are.";
 "ssubscribe" -2 Connection(ssubscribe), NO_KEY [NO_MULTI WHILE_SUBSCRIBED] PubSub "7.0.0"
     "shardchannel [shardchannel ...]"
-    "Subscribes to shard channels, whose names are apart from those of channels.";
+    "Subscribes to shard channels, whose names are separate from those of channels.";
 "subscribe" -2 Connection(subscribe), NO_KEY [NO_MULTI WHILE_SUBSCRIBED] PubSub "2.0.0"
     "channel [channel ...]"
     "Subscribes to channels.";
 "sunsubscribe" -1 Connection(sunsubscribe), NO_KEY [NO_MULTI WHILE_SUBSCRIBED] PubSub "7.0.0"
     "[shardchannel [shardchannel ...]]"
-    "Ends subscriptions to shard channels, or all of them.";
+    "Unsubscribes from the given shard channels, or from all.";
 "unsubscribe" -1 Connection(unsubscribe), NO_KEY [NO_MULTI WHILE_SUBSCRIBED] PubSub "2.0.0"
     "[channel [channel ...]]"
-    "Ends subscriptions to channels, or all of them.";
+    "Unsubscribes from the given channels, or from all.";
 };
 
 fn subscribe(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {

@@ -16,25 +16,25 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "zdiff" -3 Read(zdiff), NO_KEY [MOVABLE_KEYS] SortedSet "6.2.0"
     "numkeys key [key ...] [WITHSCORES]"
-    "Gives the members that the first sorted set has and no other.";
+    "Returns the members of the first sorted set that are in none of the others.";
 "zdiffstore" -4 Write(zdiffstore), KEY [DENYOOM MOVABLE_KEYS] SortedSet "6.2.0"
     "destination numkeys key [key ...]"
-    "Stores the members that the first sorted set has and no other; gives how many they are.";
+    "Stores the members of the first sorted set that are in none of the others; returns their number.";
 "zinter" -3 Read(zinter), NO_KEY [MOVABLE_KEYS] SortedSet "6.2.0"
     "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]"
-    "Gives the members that all of the sorted sets have.";
+    "Returns the members that are in all of the sorted sets.";
 "zintercard" -3 Read(zintercard), NO_KEY [MOVABLE_KEYS] SortedSet "7.0.0"
     "numkeys key [key ...] [LIMIT limit]"
-    "Gives the number of members that all of the sorted sets have.";
+    "Returns the number of members that are in all of the sorted sets.";
 "zinterstore" -4 Write(zinterstore), KEY [DENYOOM MOVABLE_KEYS] SortedSet "2.0.0"
     "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]"
-    "Stores the members that all of the sorted sets have; gives how many they are.";
+    "Stores the members that are in all of the sorted sets; returns their number.";
 "zunion" -3 Read(zunion), NO_KEY [MOVABLE_KEYS] SortedSet "6.2.0"
     "numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>] [WITHSCORES]"
-    "Gives the members that any of the sorted sets has.";
+    "Returns the members that are in any of the sorted sets.";
 "zunionstore" -4 Write(zunionstore), KEY [DENYOOM MOVABLE_KEYS] SortedSet "2.0.0"
     "destination numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE <SUM | MIN | MAX>]"
-    "Stores the members that any of the sorted sets has; gives how many they are.";
+    "Stores the members that are in any of the sorted sets; returns their number.";
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,34 +20,34 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "zadd" -4 Write(zadd), KEY [FAST DENYOOM BRIEF] SortedSet "1.2.0"
     "key [NX | XX] [GT | LT] [CH] [INCR] score member [score member ...]"
-    "Gives members scores; gives how many members are new.";
+    "Sets the scores of members; returns how many members are new.";
 "zcard" 2 Read(zcard), KEY [FAST] SortedSet "1.2.0"
     "key"
-    "Gives the number of members of a sorted set.";
+    "Returns the number of members of a sorted set.";
 "zincrby" 4 Write(zincrby), KEY [FAST DENYOOM BRIEF] SortedSet "1.2.0"
     "key increment member"
-    "Adds a number to the score of a member; gives the new score.";
+    "Increments the score of a member by a number; returns the new score.";
 "zmscore" -3 Read(zmscore), KEY [FAST] SortedSet "6.2.0"
     "key member [member ...]"
-    "Gives the scores of several members.";
+    "Returns the scores of several members.";
 "zrandmember" -2 Read(zrandmember), KEY [] SortedSet "6.2.0"
     "key [count [WITHSCORES]]"
-    "Gives some members, drawn by lot; with a negative count the same ones perhaps again.";
+    "Returns random members; with a negative count, members may be repeated.";
 "zrank" -3 Read(zrank), KEY [FAST] SortedSet "2.0.0"
     "key member [WITHSCORE]"
-    "Gives how many members are before this one.";
+    "Returns the rank of a member: the number of members before it.";
 "zrem" -3 Write(zrem), KEY [FAST BRIEF] SortedSet "1.2.0"
     "key member [member ...]"
-    "Removes members; gives how many there were. The sorted set goes with its last member.";
+    "Removes members; returns how many existed. The sorted set is deleted with its last member.";
 "zrevrank" -3 Read(zrevrank), KEY [FAST] SortedSet "2.0.0"
     "key member [WITHSCORE]"
-    "Gives how many members are behind this one.";
+    "Returns the reverse rank of a member: the number of members after it.";
 "zscan" -3 Read(zscan), KEY [] SortedSet "2.8.0"
     "key cursor [MATCH pattern] [COUNT count]"
-    "Gives some members with their scores, and the cursor to go on with.";
+    "Returns some members with their scores, and the cursor to continue with.";
 "zscore" 3 Read(zscore), KEY [FAST] SortedSet "1.2.0"
     "key member"
-    "Gives the score of a member.";
+    "Returns the score of a member.";
 };
 
 /// The sorted set named by the argument at `index`.

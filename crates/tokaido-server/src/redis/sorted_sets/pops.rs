@@ -15,13 +15,13 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "zmpop" -4 Write(zmpop), NO_KEY [MOVABLE_KEYS] SortedSet "7.0.0"
     "numkeys key [key ...] <MIN | MAX> [COUNT count]"
-    "Removes and gives members of the first of the sorted sets that is there.";
+    "Removes and returns members of the first sorted set that exists.";
 "zpopmax" -2 Write(zpopmax), KEY [FAST] SortedSet "5.0.0"
     "key [count]"
-    "Removes and gives the members of the highest scores.";
+    "Removes and returns the members with the highest scores.";
 "zpopmin" -2 Write(zpopmin), KEY [FAST] SortedSet "5.0.0"
     "key [count]"
-    "Removes and gives the members of the lowest scores.";
+    "Removes and returns the members with the lowest scores.";
 };
 
 fn zpopmin(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {

@@ -18,40 +18,40 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "zcount" 4 Read(zcount), KEY [FAST] SortedSet "2.0.0"
     "key min max"
-    "Gives the number of members between two scores; `(` before one leaves it out.";
+    "Returns the number of members with scores between two limits; `(` before a limit excludes it.";
 "zlexcount" 4 Read(zlexcount), KEY [FAST] SortedSet "2.8.9"
     "key min max"
-    "Gives the number of members between two others, if all have the same score.";
+    "Returns the number of members between two others in byte order, if all have the same score.";
 "zrange" -4 Read(zrange), KEY [] SortedSet "1.2.0"
     "key start stop [BYSCORE | BYLEX] [REV] [LIMIT offset count] [WITHSCORES]"
-    "Gives the members of a range of ranks, of scores or of members.";
+    "Returns the members in a range of ranks, of scores or of members in byte order.";
 "zrangebylex" -4 Read(zrangebylex), KEY [] SortedSet "2.8.9"
     "key min max [LIMIT offset count]"
-    "Gives the members between two others, if all have the same score.";
+    "Returns the members between two others in byte order, if all have the same score.";
 "zrangebyscore" -4 Read(zrangebyscore), KEY [] SortedSet "1.0.5"
     "key min max [WITHSCORES] [LIMIT offset count]"
-    "Gives the members between two scores; `(` before one leaves it out.";
+    "Returns the members with scores between two limits; `(` before a limit excludes it.";
 "zrangestore" -5 Write(zrangestore), TWO_KEYS [DENYOOM] SortedSet "6.2.0"
     "destination source min max [BYSCORE | BYLEX] [REV] [LIMIT offset count]"
-    "Stores the members of a range; gives how many they are.";
+    "Stores the members in a range; returns their number.";
 "zremrangebylex" 4 Write(zremrangebylex), KEY [] SortedSet "2.8.9"
     "key min max"
-    "Removes the members between two others; gives how many there were.";
+    "Removes the members between two others in byte order; returns how many were removed.";
 "zremrangebyrank" 4 Write(zremrangebyrank), KEY [] SortedSet "2.0.0"
     "key start stop"
-    "Removes the members of a range of ranks; gives how many there were.";
+    "Removes the members in a range of ranks; returns how many were removed.";
 "zremrangebyscore" 4 Write(zremrangebyscore), KEY [] SortedSet "1.2.0"
     "key min max"
-    "Removes the members between two scores; gives how many there were.";
+    "Removes the members with scores between two limits; returns how many were removed.";
 "zrevrange" -4 Read(zrevrange), KEY [] SortedSet "1.2.0"
     "key start stop [WITHSCORES]"
-    "Gives the members of a range of ranks, which are counted from the highest score.";
+    "Returns the members in a range of ranks, counted from the highest score.";
 "zrevrangebylex" -4 Read(zrevrangebylex), KEY [] SortedSet "2.8.9"
     "key max min [LIMIT offset count]"
-    "Gives the members between two others, the last one first.";
+    "Returns the members between two others in byte order, the last one first.";
 "zrevrangebyscore" -4 Read(zrevrangebyscore), KEY [] SortedSet "2.2.0"
     "key max min [WITHSCORES] [LIMIT offset count]"
-    "Gives the members between two scores, the highest one first.";
+    "Returns the members with scores between two limits, the highest score first.";
 };
 
 /// What a command's name says about the range.

@@ -19,10 +19,10 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "xautoclaim" -6 Write(xautoclaim), KEY [FAST] Stream "6.2.0"
     "key group consumer min-idle-time start [COUNT count] [JUSTID]"
-    "Gives a consumer pending entries that were delivered long ago, and the id to go on with.";
+    "Assigns to a consumer pending entries delivered long enough ago; returns them and the id to continue from.";
 "xclaim" -6 Write(xclaim), KEY [FAST] Stream "5.0.0"
     "key group consumer min-idle-time id [id ...] [IDLE milliseconds] [TIME unix-time-milliseconds] [RETRYCOUNT count] [FORCE] [JUSTID] [LASTID lastid]"
-    "Gives a consumer these entries, if they are pending for long enough.";
+    "Assigns the given pending entries to a consumer, if they were delivered long enough ago, and returns them.";
 };
 
 /// A stream, and the group that a command names.

@@ -17,25 +17,25 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "xadd" -5 Write(xadd), KEY [FAST DENYOOM] Stream "5.0.0"
     "key [NOMKSTREAM] [<MAXLEN | MINID> [= | ~] threshold [LIMIT count]] <* | id> field value [field value ...]"
-    "Adds an entry to a stream, and may trim it; gives the id of the entry.";
+    "Appends an entry to a stream, trimming the stream if asked to; returns the id of the entry.";
 "xdel" -3 Write(xdel), KEY [FAST] Stream "5.0.0"
     "key id [id ...]"
-    "Deletes entries; gives how many there were. The stream stays without entries, too.";
+    "Deletes entries; returns how many there were. The stream remains, even without entries.";
 "xlen" 2 Read(xlen), KEY [FAST] Stream "5.0.0"
     "key"
-    "Gives the number of entries of a stream.";
+    "Returns the number of entries in a stream.";
 "xrange" -4 Read(xrange), KEY [] Stream "5.0.0"
     "key start end [COUNT count]"
-    "Gives the entries of a range of ids; `(` before an id excludes it, `-` and `+` are the ends.";
+    "Returns the entries in a range of ids; `(` before an id excludes it, `-` and `+` are the lowest and highest id.";
 "xrevrange" -4 Read(xrevrange), KEY [] Stream "5.0.0"
     "key end start [COUNT count]"
-    "Gives the entries of a range of ids from the largest to the smallest.";
+    "Returns the entries in a range of ids, from the highest to the lowest.";
 "xsetid" -3 Write(xsetid), KEY [FAST DENYOOM] Stream "5.0.0"
     "key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]"
-    "Sets the last id of a stream, behind which the next entry comes.";
+    "Sets the last id of a stream; the next entry must have a higher one.";
 "xtrim" -4 Write(xtrim), KEY [] Stream "5.0.0"
     "key <MAXLEN | MINID> [= | ~] threshold [LIMIT count]"
-    "Deletes the first entries of a stream until it is short enough, or those before an id; gives how many.";
+    "Deletes the first entries of a stream until it is short enough, or those before an id; returns how many.";
 };
 
 fn xadd(call: &mut Call<'_>, tx: &mut dyn WriteTransaction) -> Result<(), Failure> {

@@ -17,28 +17,28 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "xack" -4 Write(xack), KEY [FAST] Stream "5.0.0"
     "key group id [id ...]"
-    "Acknowledges entries, which are pending no longer; gives how many were.";
+    "Acknowledges entries, which are then no longer pending; returns how many were pending.";
 "xgroup" -2 Container(None), NO_KEY [] Stream "5.0.0"
     ""
-    "Commands about groups of consumers.";
+    "Commands about consumer groups.";
 "xgroup|create" -5 Write(create), SUBKEY [DENYOOM] Stream "5.0.0"
     "key group <id | $> [MKSTREAM] [ENTRIESREAD entries-read]"
-    "Makes a group, whose first entry is the one behind the id.";
+    "Creates a consumer group, whose first entry is the one after the id.";
 "xgroup|createconsumer" 5 Write(create_consumer), SUBKEY [DENYOOM] Stream "6.2.0"
     "key group consumer"
-    "Makes a consumer of a group; gives 0 if there is one.";
+    "Creates a consumer in a group; returns 0 if it already exists.";
 "xgroup|delconsumer" 5 Write(delete_consumer), SUBKEY [] Stream "5.0.0"
     "key group consumer"
-    "Deletes a consumer, and gives how many entries were pending of it, which nobody has then.";
+    "Deletes a consumer with its list of pending entries; returns how many there were.";
 "xgroup|destroy" 4 Write(destroy), SUBKEY [] Stream "5.0.0"
     "key group"
-    "Deletes a group with its consumers and what is pending.";
+    "Deletes a group with its consumers and its list of pending entries.";
 "xgroup|help" 2 Server(introspection::help), NO_KEY [] Stream "5.0.0"
     ""
     "Lists the subcommands.";
 "xgroup|setid" -5 Write(set_id), SUBKEY [] Stream "5.0.0"
     "key group <id | $> [ENTRIESREAD entries-read]"
-    "Lets a group go on behind another id.";
+    "Makes a group continue after another id.";
 };
 
 /// The options after the id of CREATE and SETID.

@@ -20,19 +20,19 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "xinfo" -2 Container(None), NO_KEY [] Stream "5.0.0"
     ""
-    "Commands that tell of streams.";
+    "Commands that return information about streams.";
 "xinfo|consumers" 4 Read(consumers), SUBKEY [] Stream "5.0.0"
     "key group"
-    "Tells of the consumers of a group.";
+    "Returns information about the consumers of a group.";
 "xinfo|groups" 3 Read(groups), SUBKEY [] Stream "5.0.0"
     "key"
-    "Tells of the groups of a stream, and how far they are behind.";
+    "Returns information about the groups of a stream, including how far behind they are.";
 "xinfo|help" 2 Server(introspection::help), NO_KEY [] Stream "5.0.0"
     ""
     "Lists the subcommands.";
 "xinfo|stream" -3 Read(of_stream), SUBKEY [] Stream "5.0.0"
     "key [FULL [COUNT count]]"
-    "Tells of a stream; with FULL, of its entries, groups and consumers, and of what is pending.";
+    "Returns information about a stream; with FULL, also its entries, groups, consumers and pending entries.";
 };
 
 const ALL: std::ops::RangeInclusive<StreamId> = StreamId::MIN..=StreamId::MAX;

@@ -19,7 +19,7 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "xpending" -3 Read(xpending), KEY [] Stream "5.0.0"
     "key group [[IDLE min-idle-time] start end count [consumer]]"
-    "Tells what a group has delivered and nobody has acknowledged: how much of whom, or which entries.";
+    "Returns the entries of a group that are delivered but not acknowledged: a summary by consumer, or a list.";
 };
 
 /// Which pending entries to report.

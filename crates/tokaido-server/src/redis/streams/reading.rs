@@ -22,10 +22,10 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "xread" -4 StreamRead(xread), NO_KEY [MOVABLE_KEYS] Stream "5.0.0"
     "[COUNT count] [BLOCK milliseconds] STREAMS key [key ...] id [id ...]"
-    "Gives the entries behind the ids, `$` being the last one, and may wait if there are none.";
+    "Returns the entries after the ids, where `$` is the last one; with BLOCK, waits if there are none.";
 "xreadgroup" -7 GroupRead(xreadgroup), NO_KEY [MOVABLE_KEYS] Stream "5.0.0"
     "GROUP group consumer [COUNT count] [BLOCK milliseconds] [NOACK] STREAMS key [key ...] id [id ...]"
-    "Gives a consumer new entries with `>`, and may wait for them, or those behind the ids that are pending of it.";
+    "Delivers new entries to a consumer with `>`, waiting with BLOCK; with ids, its pending entries after them.";
 };
 
 /// Stands for the new entries of a group. No entry can follow it.

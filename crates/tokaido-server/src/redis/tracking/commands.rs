@@ -17,16 +17,16 @@ use crate::redis::{
 pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "client|caching" 3 Connection(caching), NO_KEY [] Connection "6.0.0"
     "<YES | NO>"
-    "Says whether the keys that the next request reads are tracked, after CLIENT TRACKING with OPTIN or OPTOUT.";
+    "Sets whether the keys that the next request reads are tracked, after CLIENT TRACKING with OPTIN or OPTOUT.";
 "client|getredir" 2 Connection(get_redirect), NO_KEY [] Connection "6.0.0"
     ""
-    "Gives the id of the connection that is told of changes in place of this one; 0: none; -1: keys are not tracked.";
+    "Returns the id of the connection notified of changes in place of this one; 0: none; -1: keys are not tracked.";
 "client|tracking" -3 Connection(tracking), NO_KEY [] Connection "6.0.0"
     "<ON | OFF> [REDIRECT client-id] [PREFIX prefix] [BCAST] [OPTIN] [OPTOUT] [NOLOOP]"
-    "Lets the server tell of changes of the keys that were read, or of those with a prefix, to a client that keeps what it has read. There may be several PREFIX.";
+    "Turns on or off notifications about changes to the keys that a client has read, or to keys with a prefix, so that it can cache what it reads. PREFIX may be given several times.";
 "client|trackinginfo" 2 Connection(tracking_info), NO_KEY [] Connection "6.2.0"
     ""
-    "Tells how this connection tracks keys.";
+    "Returns how this connection tracks keys.";
 };
 
 fn tracking(call: &mut Call<'_>, session: &mut Session) -> Result<Step, Failure> {

@@ -26,15 +26,15 @@ use crate::{
     shared_dictionary::SharedDictionary,
 };
 
-/// Time a function of Lua
+/// Time a Lua function
 ///
-/// FILE returns the function that is timed; with -e, CODE is its body. It is called as f(i), with the number of the
-/// call, and what it returns is kept, so that computing it cannot be optimised away. ARGS are `...` in FILE.
+/// FILE returns the function to be timed; with -e, CODE is its body. It is called as f(i), where i is the number of the
+/// call, and its result is kept, so that computing it cannot be optimised away. ARGS are `...` in FILE.
 ///
-/// The function is called until the compiler has no more to do. Then samples are taken with the JIT on and off in turn,
-/// each after a full collection of garbage and of so many calls that the grain of the clock is below a hundredth of it.
-/// The time of the loop is measured with an empty function, and subtracted. Beside the figures stands what LuaJIT did
-/// not compile, and why, and what makes the figures doubtful.
+/// The function is called until the compiler has nothing more to do. Then samples are taken with the JIT on and off in
+/// turn, each after a full garbage collection, and each with enough calls that the resolution of the clock is less than a
+/// hundredth of it. The time of the loop is measured with an empty function and subtracted. The report also shows what
+/// LuaJIT did not compile, and why, and what makes the figures doubtful.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -51,10 +51,10 @@ pub(crate) struct LuaArgs {
     /// File that returns the function; - is standard input
     #[arg(value_name = "FILE.lua", required_unless_present = "code")]
     file: Option<String>,
-    /// Time this body of a function, or expression, in place of a file
+    /// Time this function body, or expression, instead of a file
     #[arg(short = 'e', value_name = "CODE")]
     code: Option<String>,
-    /// Run this once, before the function of -e, whose upvalues its local variables are
+    /// Run this once, before the function of -e; its local variables are upvalues of the function
     #[arg(
         short,
         long,
@@ -64,34 +64,34 @@ pub(crate) struct LuaArgs {
         hide_default_value = true
     )]
     setup: String,
-    /// Dialect that it is written in, any but mod_lua [default: the one that its first line names]
+    /// Dialect that it is written in, any except mod_lua [default: the one that its first line names]
     #[arg(long, value_name = "NAME")]
     dialect: Option<String>,
     /// Arguments of the file
     #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
     args: Vec<String>,
-    /// Call it as f(i, tx), each sample in one write transaction, committed after the clock has stopped
+    /// Call it as f(i, tx), with one write transaction per sample, committed after the clock has stopped
     #[arg(long)]
     transaction: bool,
-    /// Show beside it what wrong ways would have said: a process, a cold call, no collection of garbage
+    /// Also show what misleading methods report: a process, a cold call, no garbage collection
     #[arg(long)]
     naive: bool,
-    /// Print one object of JSON, with times in nanoseconds
+    /// Print one JSON object, with times in nanoseconds
     #[arg(long)]
     json: bool,
-    /// Take samples for about so long, as 500ms, 30s or 15m
+    /// Take samples for about this time, such as 500ms, 30s or 15m
     #[arg(long, value_name = "TIME", default_value = "5s")]
     time: Duration,
-    /// Wait so long at most until no new trace comes
+    /// Maximum time to wait until no new traces appear
     #[arg(long, value_name = "TIME", default_value = "10s")]
     warm_up: Duration,
-    /// Directory of the store; made if it is not there [default: an empty one, gone at the end]
+    /// Directory of the store; created if it does not exist [default: an empty store, removed at the end]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Directory of the procedure files that it may require; may be given more than once, the first one that has a file counts
+    /// Directory of the procedure files that it may require; may be given several times, the first one that has a file counts
     #[arg(short = 'I', long, value_name = "DIR")]
     procedures: Vec<PathBuf>,
-    /// Cache of this name and size for `ngx.shared.NAME`, and for transactions; may be given more than once
+    /// Cache of this name and size for `ngx.shared.NAME`, and for transactions; may be given several times
     #[arg(long = "shdict", value_name = "NAME SIZE")]
     dictionaries: Vec<SharedDictionary>,
     /// Call the function once, and print nothing: the process that --naive starts

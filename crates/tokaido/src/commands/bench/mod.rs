@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 use crate::error::Error;
 
-/// Measure a function of Lua, a server, or Tokaido beside its peers
+/// Measure a Lua function, a server, or Tokaido against its peers
 ///
-/// What is measured, and why the obvious ways to do it mislead, is told in docs/bench.md.
+/// docs/bench.md explains what is measured, and why the obvious ways to do it are misleading.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct BenchArgs {

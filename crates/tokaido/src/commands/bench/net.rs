@@ -41,16 +41,16 @@ const NO_END: Time = Time::from_secs(365 * 86_400);
 /// How often to check for Ctrl-C.
 const LOOK: Time = Time::from_millis(50);
 
-/// Put a server to work, and measure it
+/// Put a server under load, and measure it
 ///
 /// ADDRESS is HOST:PORT, or unix:PATH for a UNIX socket, of any server that speaks the protocol.
 ///
-/// Without --rate each connection sends its next requests when the last ones are answered: a closed loop, which shows
-/// how many a server can do. While a server stalls it is asked nothing then, so stalls are hardly seen. With --rate
-/// requests are due at even distances, whatever the server does, and their time counts from when they were due.
+/// Without --rate, each connection sends its next requests when the last ones are answered: a closed loop, which shows
+/// how many requests a server can handle. A server that stalls gets no requests then, so stalls are hardly visible. With
+/// --rate, requests are due at even intervals, whatever the server does, and their times count from when they were due.
 ///
-/// Beside the times stands what the generator took of the processor itself, and the server, if it is a process of this
-/// machine. Where the generator was the limit, it says so, and that nothing is known of the server beyond that.
+/// The report also shows the processor time of the generator itself, and of the server, if it is a process on this
+/// machine. If the generator was the limit, the report says so, and that nothing is known of the server beyond that.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -61,8 +61,8 @@ Examples:
   tokaido bench net --command 'ZADD board {random} {key}'
   tokaido bench net --protocol memcached --pipeline 16 127.0.0.1:11211
 
-Exit status: 0 if it was measured, 1 on failure, 2 for a wrong command line, 3 if the server cannot be
-reached, 130 if Ctrl-C ended it; what was done until then is printed."
+Exit status: 0 on success, 1 on failure, 2 for a wrong command line, 3 if the server cannot be reached,
+130 if Ctrl-C ended it; the results until then are printed."
 )]
 pub(crate) struct NetArgs {
     /// Server [default: 127.0.0.1:7653]
@@ -71,50 +71,50 @@ pub(crate) struct NetArgs {
     /// resp2, resp3, memcached, memcached-meta, memcached-binary, http, kyototycoon or tokyotyrant
     #[arg(long, value_name = "NAME", default_value = "resp2")]
     protocol: Protocol,
-    /// Connections, in all
+    /// Total number of connections
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=CONNECTIONS_MAX))]
     connections: u64,
-    /// Requests that a connection sends before it waits for their answers
+    /// Number of requests that a connection sends before it waits for their answers
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=PIPELINE_MAX))]
     pipeline: u64,
-    /// Threads that share the connections; each takes up to a core
+    /// Number of threads that share the connections; each uses up to one core
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=THREADS_MAX))]
     threads: u64,
-    /// Make a connection for each request, which the server closes: for http, without a pipeline
+    /// Use a new connection, which the server closes, for each request; for http, without a pipeline
     #[arg(long)]
     reconnect: bool,
-    /// Send so many requests a second, whatever the server does
+    /// Send this number of requests per second, whatever the server does
     #[arg(long, value_name = "N", value_parser = parse_rate)]
     rate: Option<f64>,
-    /// Measure for so long, as 500ms, 30s or 15m
+    /// Measure for this time, such as 500ms, 30s or 15m
     #[arg(long, value_name = "TIME", default_value = "10s")]
     time: Duration,
-    /// Measure so many requests, in place of a time
+    /// Measure this number of requests instead of a period of time
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "time", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// Send for so long before anything counts
+    /// Send requests for this time before measuring
     #[arg(long, value_name = "TIME", default_value = "1s")]
     warm_up: Duration,
-    /// Operations with their parts, out of get, set, delete and increment
+    /// Operations and their proportions, out of get, set, delete and increment
     #[arg(long, value_name = "MIX", default_value = "get=1")]
     mix: Mix,
-    /// A command of Redis in place of them, such as 'ZADD board {random} {key}': words with a space between them, in which
-    /// {key}, {value} and {random}, a number below that of the keys, are filled in
+    /// Redis command to send instead, such as 'ZADD board {random} {key}': words separated by spaces, in which {key}, {value}
+    /// and {random}, a number below the number of keys, are replaced
     #[arg(long, value_name = "WORDS", conflicts_with = "mix")]
     command: Option<Command>,
-    /// How many keys there are, key:000000000000 and so on
+    /// Number of keys, which are key:000000000000 and so on
     #[arg(short, long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=KEYS_MAX))]
     keys: u64,
-    /// Which come next: uniform, zipf or zipf:EXPONENT, sequential, shuffled; or file:PATH, whose lines are the keys
+    /// Order of the keys: uniform, zipf or zipf:EXPONENT, sequential, shuffled; or file:PATH, whose lines are the keys
     #[arg(long, value_name = "ORDER", default_value = "uniform")]
     key_order: Keys,
-    /// Values: their LENGTH in bytes, MIN-MAX, zipf:MIN-MAX, or file:PATH, whose lines they are
+    /// Values: their LENGTH in bytes, MIN-MAX, zipf:MIN-MAX, or file:PATH, whose lines are the values
     #[arg(short = 'd', long, value_name = "VALUES", default_value = "64")]
     values: Values,
-    /// Set every key once before
+    /// Set every key once before the measurement
     #[arg(long)]
     fill: bool,
-    /// What random numbers begin with: the same gives the same requests
+    /// Seed for random numbers; the same seed produces the same requests
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Path of a record over HTTP
@@ -123,13 +123,13 @@ pub(crate) struct NetArgs {
     /// Password of the server, for the Redis protocol and HTTP
     #[arg(long, value_name = "PASSWORD", env = "TOKAIDO_PASSWORD", hide_env_values = true)]
     password: Option<String>,
-    /// Print an object of JSON for each second, and one for all of it
+    /// Print one JSON object for each second, and one for the whole run
     #[arg(long)]
     json: bool,
-    /// Print a line with commas for each second
+    /// Print one line of CSV for each second
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// Do not measure before what the generator can do at most
+    /// Do not measure beforehand what the generator itself can do at most
     #[arg(long)]
     no_ceiling: bool,
 }

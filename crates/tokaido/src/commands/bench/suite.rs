@@ -40,14 +40,14 @@ const PAGE: &str = "index.html";
 const TABLES: &str = "report.md";
 const RUN: &str = "run.json";
 
-/// Put Tokaido beside its peers, in one run
+/// Compare Tokaido with its peers, in one run
 ///
-/// SCENARIOS are dictionary, fib, growth, hello, patterns, regex, server and setget; without any, these are run. Further
-/// ones are cache, commands, commit, connections, handlers and protocols, and all stands for all of them. Peers are
-/// found on PATH, or as libraries, started on loopback with the settings that the tables state, and stopped afterwards.
-/// One that is not there is a row that names the package of Debian that brings it.
+/// SCENARIOS are dictionary, fib, growth, hello, patterns, regex, server and setget, which are the default. Further ones
+/// are cache, commands, commit, connections, handlers and protocols; all stands for all of them. Peers are found on
+/// PATH, or as libraries, started on loopback with the settings that the tables state, and stopped afterwards. A missing
+/// peer gets a row that names the Debian package that provides it.
 ///
-/// All subjects are measured in turn, round by round, and ratios are formed within a round. Beside a ratio stands the
+/// All subjects are measured in turn, round by round, and ratios are formed within a round. Next to each ratio is the
 /// interval in which it lies with a confidence of 95 %.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -58,33 +58,33 @@ Examples:
   tokaido bench suite server --report report
   tokaido bench suite hello --peers nginx,apache
 
-Exit status: 0 if all was measured, 1 if a scenario could not be run, 2 for a wrong command line, 130 if
-Ctrl-C ended it; what was done until then is kept."
+Exit status: 0 if everything was measured, 1 if a scenario could not be run, 2 for a wrong command
+line, 130 if Ctrl-C ended it; the results until then are kept."
 )]
 pub(crate) struct SuiteArgs {
-    /// What is measured [default: the first eight of them]
+    /// Scenarios to measure [default: the first eight]
     #[arg(value_name = "SCENARIO", value_parser = scenario)]
     scenarios: Vec<Wanted>,
-    /// Take two minutes on two cores, and not a quarter of an hour: the figures are rough
+    /// Take two minutes on two cores instead of a quarter of an hour; the figures are rough
     #[arg(long, conflicts_with = "long")]
     quick: bool,
-    /// Take as long as it needs
+    /// Take as long as necessary
     #[arg(long)]
     long: bool,
-    /// Peers that take part, with commas between them, or none [default: all that are there]
+    /// Peers that take part, separated by commas, or none [default: all that are found]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = peer)]
     peers: Option<Vec<String>>,
-    /// List of companies, as lines of five columns between tabs, the third of which is the key [default: a generated one]
+    /// List of companies: lines of five columns separated by tabs, the third of which is the key [default: a generated list]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// A Kyoto Tycoon that runs and takes part in patterns: start it with -scr and what `bench peers --kyototycoon-script`
-    /// prints. All its records are removed
+    /// Address of a running Kyoto Tycoon that takes part in patterns: start it with -scr and the output of
+    /// `bench peers --kyototycoon-script`. All its records are removed
     #[arg(long, value_name = "HOST:PORT")]
     kyototycoon: Option<String>,
     /// Write index.html with charts, report.md and run.json into this directory
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Print the run as one object of JSON, as `bench compare` reads it, and no tables
+    /// Print the run as one JSON object, as `bench compare` reads it, instead of tables
     #[arg(long)]
     json: bool,
 }
@@ -209,7 +209,7 @@ fn file_error(path: &Path, source: io::Error) -> Error {
 /// List the peers that `bench suite` knows, and where they are
 #[derive(Debug, clap::Args)]
 pub(crate) struct PeersArgs {
-    /// Print the script that a Kyoto Tycoon needs to take part, and no list
+    /// Print the script that a Kyoto Tycoon needs to take part, instead of the list
     #[arg(long)]
     kyototycoon_script: bool,
 }
@@ -244,9 +244,9 @@ pub(super) fn peers(args: &PeersArgs) -> Result<ExitCode, Error> {
 
 /// Compare two runs of `bench suite`, and find what has become worse
 ///
-/// OLD and NEW are files that `bench suite --json` has printed, or run.json of a report.
+/// OLD and NEW are the output of `bench suite --json`, or run.json of a report.
 ///
-/// A figure of Tokaido counts beside its peers: if they have become slower by as much, it was the machine.
+/// Tokaido's figures are compared relative to its peers: if they have become slower by as much, it was the machine.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -255,9 +255,9 @@ Exit status: 0 if nothing of Tokaido has become worse, 1 if something has or on 
 command line."
 )]
 pub(crate) struct CompareArgs {
-    /// The earlier run
+    /// Earlier run
     old: PathBuf,
-    /// The later one
+    /// Later run
     new: PathBuf,
 }
 

@@ -32,19 +32,19 @@ const PORTS_TRIED: u16 = 10;
 /// How many times the demo reads the whole road in one call.
 const WALKS: &str = "1000";
 
-/// See all of it in a minute
+/// Take a one-minute tour of the server
 ///
 /// Starts a server on an empty store in a temporary directory, loads the 53 stations of the Tokaido
-/// into it, installs example procedures, calls them over the Redis protocol and over HTTP, and
-/// shows what was asked, what came back, and how long each call took. Then the server stays up,
-/// to be tried out, until Ctrl-C; the directory is removed at the end.
+/// into it, installs example procedures, calls them over the Redis protocol and over HTTP, and shows
+/// each request, its answer, and how long it took. After that, the server keeps running until Ctrl-C,
+/// so that you can try it out; the directory is removed at the end.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
     after_long_help = "Exit status: 0 if all went as shown, 1 on failure, 2 for a wrong command line."
 )]
 pub(crate) struct DemoArgs {
-    /// End after the tour
+    /// Exit after the tour
     #[arg(long)]
     exit: bool,
 }

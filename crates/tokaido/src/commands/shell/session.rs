@@ -61,15 +61,15 @@ Ruby runs here as well; local variables stay from line to line. It has the same,
   command :incr, \"hits\"                                      on a server
   Tokaido.transact { |tx| tx[:main].increment(\"hits\") }      on a store";
 
-/// Type commands, Lua and Ruby, and see what comes back
+/// Run commands, Lua and Ruby interactively
 ///
-/// Takes Redis commands, procedures by their name, and Lua, or Ruby after `ruby`; `help` in the shell says what is
-/// taken for what. In Lua, command("GET", "k") sends a command to the server; with --dir,
-/// tokaido.transact and tokaido.snapshot work on the store. TAB completes names. The history is
+/// The shell takes Redis commands, procedures by their names, and Lua, or Ruby after `ruby`; `help` in the
+/// shell explains how it tells them apart. In Lua, command("GET", "k") sends a command to the server; with
+/// --dir, tokaido.transact and tokaido.snapshot work on the store. TAB completes names. The history is
 /// kept in $XDG_STATE_HOME/tokaido/history, or ~/.local/state/tokaido/history.
 ///
-/// When standard input is no terminal, its lines are run as a script: replies are printed raw, and
-/// errors go to standard error with the number of their line.
+/// If standard input is not a terminal, its lines are run as a script: replies are printed raw, and
+/// errors go to standard error with their line numbers.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -83,13 +83,13 @@ Exit status: 0; 1 if a line of a script failed; 2 for a wrong command line; 3 if
 the store cannot be opened; 130 if Ctrl-C ended a script."
 )]
 pub(crate) struct ShellArgs {
-    /// Database to begin with
+    /// Database to start with
     #[arg(long, value_name = "NAME", default_value = "main")]
     db: String,
     /// Directory of procedure files to load; only with --dir
     #[arg(long, value_name = "DIR", requires = "dir")]
     procedures: Option<PathBuf>,
-    /// Begin with Ruby in place of Lua
+    /// Start with Ruby instead of Lua
     #[arg(long)]
     ruby: bool,
     #[command(flatten)]
