@@ -72,6 +72,8 @@ pub struct Config {
     pub keep_failed_scripts: bool,
     /// Threads that serve connections; 0: one for each core.
     pub workers: usize,
+    /// Whether each worker is bound to a core of its own, if there are as many workers as cores.
+    pub pin_workers: bool,
     /// The password that clients must give before anything else; `None`: no password.
     #[serde(with = "empty_is_none")]
     pub password: Option<Password>,
@@ -124,6 +126,7 @@ impl Default for Config {
             watch: false,
             keep_failed_scripts: false,
             workers: 0,
+            pin_workers: true,
             password: None,
             acl_file: None,
             sync: SyncMode::Always,
@@ -434,7 +437,7 @@ mod tests {
           |
         2 | lissten = []
           | ^^^^^^^
-        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `password`, `acl_file`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `ngx`, `mod_lua`, `mod_mruby`, `limits`
+        unknown field `lissten`, expected one of `listen`, `hosts`, `directory`, `backups`, `procedures`, `strict`, `watch`, `keep_failed_scripts`, `workers`, `pin_workers`, `password`, `acl_file`, `sync`, `log`, `databases`, `scripts`, `memcached`, `kyoto`, `tyrant`, `redis`, `ngx`, `mod_lua`, `mod_mruby`, `limits`
         ");
         let message = |text: &str| parse(text).expect_err(text).to_string();
         let no_port = message("[[listen]]\naddress = \"localhost\"");

@@ -7,6 +7,7 @@
 mod acceptor;
 mod access;
 mod admission;
+mod affinity;
 mod backups;
 mod buffers;
 mod call_statistics;

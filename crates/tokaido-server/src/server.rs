@@ -19,6 +19,7 @@ use crate::{
     Shared, SharedOptions,
     acceptor::{self, Acceptor, WorkerHandle},
     access::{AclFileError, Users},
+    affinity,
     config::{Config, ConfigError, Password},
     hooks,
     http::Hosts,
@@ -390,6 +391,9 @@ impl Server {
         let prepare = move || {
             let reading = read_context(&service, Role::Prompt)?;
             let counters = service.metrics.workers[index].clone();
+            if service.config.pin_workers {
+                affinity::bind(index, service.config.worker_count());
+            }
             Ok(Worker::new(service, writer, pool, counters, reading, stopping))
         };
         let run = move |worker| report(worker::run(worker, incoming, index == 0, accepting));

@@ -341,6 +341,8 @@ impl Limits {
             value_len_max: self.value_bytes_max,
             log_left_bytes_max: self.log_left_bytes_max,
             log_growth_bytes: self.log_growth_bytes,
+            // Workers may be bound to cores, and any of them may write enough for a checkpoint.
+            starts_checkpointer: true,
             checkpoint_retry: Duration::from_millis(self.checkpoint_retry_ms),
             ..tree::Options::default()
         }

@@ -60,7 +60,8 @@ pub fn open(directory: &Path, options: Options) -> Result<TreeStore, OpenError> 
     let lock = opening.lock()?;
     let found = opening.find(&lock)?;
     let shared = Arc::new(opening.share(found, lock)?);
-    if let SyncMode::Interval(_) = shared.options.sync {
+    let syncs_in_background = matches!(shared.options.sync, SyncMode::Interval(_));
+    if shared.options.starts_checkpointer || syncs_in_background {
         start_checkpointer(&shared).map_err(io)?;
     }
     Ok(TreeStore { shared })

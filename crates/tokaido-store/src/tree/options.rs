@@ -103,11 +103,14 @@ pub struct Options {
     pub runs_bytes_min: u64,
     /// Records of a tree from which on it is not looked up for every written key whether it replaces one, where that would
     /// take long: for readers who ask how many records there are, and for checkpoints if the base does not fit into memory or
-    /// there are many runs.
+    /// there are many runs, or if checkpoints come one after the other.
     pub estimated_from_records: u64,
     /// Bytes of memory that there are; `None` for what the operating system says. A base of more than half of that does
     /// not fit.
     pub memory_bytes: Option<u64>,
+    /// Whether the thread that runs checkpoints starts when the store is opened, not with the first checkpoint: a thread
+    /// that is bound to a core passes that on to those it starts.
+    pub starts_checkpointer: bool,
     /// How long to wait after a failed checkpoint, for example because of a full disk, before it is
     /// tried again.
     pub checkpoint_retry: Duration,
@@ -179,6 +182,7 @@ impl Default for Options {
             runs_bytes_min: RUNS_BYTES_MIN_DEFAULT,
             estimated_from_records: ESTIMATED_FROM_RECORDS_DEFAULT,
             memory_bytes: None,
+            starts_checkpointer: false,
             checkpoint_retry: CHECKPOINT_RETRY_DEFAULT,
             clock: Arc::new(SystemClock),
             log: None,

@@ -86,6 +86,9 @@ pub(crate) struct ServeArgs {
     /// Number of threads that serve connections; 0: one for each core
     #[arg(long, value_name = "N")]
     workers: Option<usize>,
+    /// Bind each worker to a core of its own, if there are as many workers as cores
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pin_workers: Option<bool>,
     /// Password that clients must give before anything else
     #[arg(long, value_name = "PASSWORD", env = "TOKAIDO_PASSWORD", hide_env_values = true)]
     password: Option<String>,
@@ -233,6 +236,7 @@ impl ServeArgs {
         put(&mut config.watch, self.watch);
         put(&mut config.keep_failed_scripts, self.keep_failed_scripts);
         put(&mut config.workers, self.workers);
+        put(&mut config.pin_workers, self.pin_workers);
         // As in the file, an empty password means none, and must not count as one.
         let password = self.password.map(|p| (!p.is_empty()).then(|| Password::from(p)));
         put(&mut config.password, password);
