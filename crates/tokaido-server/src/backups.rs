@@ -18,6 +18,8 @@ use std::{
 
 use tokaido_store::tree::{self, BackupReport, Copier, UpkeepError};
 
+use crate::affinity;
+
 /// A backup was not made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BackupError {
@@ -99,6 +101,7 @@ impl Backups {
         let (copier, stop) = (Arc::clone(copier), Arc::clone(&self.stop));
         let state = Arc::clone(&self.making);
         let run = move || {
+            affinity::unbind();
             let outcome = make(&copier, &destination, &stop);
             // A client that is told that it is done may ask for the next backup at once.
             lock(&state).is_under_way = false;

@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::{
     acceptor::Acceptor,
-    admission,
+    admission, affinity,
     buffers::Buffers,
     connection::Connections,
     detect::ProtocolName,
@@ -140,6 +140,7 @@ pub(crate) fn run(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(LOOK_UPS_MAX)
+        .on_thread_start(affinity::unbind)
         .build()?;
     let tasks = LocalSet::new();
     let connections = Rc::new(Connections::new(&worker.service.config.limits));

@@ -65,7 +65,7 @@ pub(super) struct Checkpointer<'s> {
     pub(super) retired: Retired,
     /// Whether nothing had been written for a while when the last job was made.
     pub(super) is_at_rest: bool,
-    /// When the last checkpoint ended.
+    /// When the last successful checkpoint ended.
     pub(super) checkpointed_at: Option<Instant>,
     synced_at: Instant,
 }
@@ -136,7 +136,9 @@ impl<'s> Checkpointer<'s> {
         self.is_at_rest = job.reason == Reason::Rest;
         let result = self.try_checkpoint(job);
         let is_done = result.is_ok();
-        self.checkpointed_at = Some(Instant::now());
+        if is_done {
+            self.checkpointed_at = Some(Instant::now());
+        }
         self.retired.add_memtable(&job.frozen);
         self.shared.signal.finish(job, result);
         is_done

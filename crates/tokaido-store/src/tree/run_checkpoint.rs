@@ -22,8 +22,8 @@ const NODES_PER_LOOK: usize = 256;
 /// If there are more runs than that, not all keys of a large tree are looked up in them.
 const LOOKED_INTO_MAX: usize = 16;
 
-/// If the previous checkpoint ended less than this time ago, neither are they: the writer is so fast that it soon waits for the
-/// checkpointer, which would spend more than a tenth of its time on look-ups.
+/// Nor are they if a memtable is full less than this time after the previous checkpoint: the checkpointer would spend more than a
+/// tenth of its time on look-ups, and a faster writer would wait for them.
 const HURRIED_TIME: Duration = Duration::from_secs(5);
 
 /// What a run changes in the totals of base and runs, by tree.

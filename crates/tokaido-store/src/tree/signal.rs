@@ -29,7 +29,7 @@ pub(super) struct Job {
 /// Why a checkpoint is to be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// The memtable or the log is full.
+    /// The memtable is full.
     Full,
     /// Somebody has asked for it.
     Wanted,

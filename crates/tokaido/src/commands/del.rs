@@ -12,8 +12,9 @@ use crate::{
 
 /// Delete keys
 ///
-/// All keys are deleted in one transaction, which is on disk when the command ends. A key that does not
-/// exist is not an error, but the exit status shows it.
+/// All keys are deleted in one transaction, which is on disk when the command ends; with --connect, it is
+/// as durable as the server's option sync makes it. A key that does not exist is not an error, but the
+/// exit status shows it.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,

@@ -13,8 +13,9 @@ use crate::{
 
 /// Delete a database with all of its records, and free its name
 ///
-/// This takes no longer for many records than for few, and is on disk when the command ends. A database
-/// that does not exist is not an error, but the exit status shows it.
+/// This takes no longer for many records than for few, and is on disk when the command ends; with
+/// --connect, it is as durable as the server's option sync makes it. A database that does not exist is
+/// not an error, but the exit status shows it.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,

@@ -28,7 +28,8 @@ const SCAN_COUNT: usize = 1_000;
 /// Records are written in the order of their keys. JSON lines contain the whole record, with its flags
 /// and its expiry; bytes that are not text are in base64. memcached-dump contains the whole record, too,
 /// but stops at a key that memcached would not accept. The other formats contain only key and value. TSV
-/// has no escapes, so a record with a newline stops the dump; pairs and csv can contain any bytes.
+/// has no escapes, so a record that it cannot represent stops the dump, such as one with a newline, or
+/// with a TAB in its key; pairs and csv can contain any bytes.
 ///
 /// With --dir, the dump shows one moment. With --connect, the server keeps running meanwhile: a record
 /// that is written during the dump may appear with its old or its new value. Flags, which the Redis

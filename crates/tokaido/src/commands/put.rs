@@ -18,7 +18,8 @@ use crate::{
 
 /// Store a value under a key
 ///
-/// It replaces the current value, if there is one, and is on disk when the command ends.
+/// It replaces the current value, if there is one, and is on disk when the command ends; with --connect,
+/// it is as durable as the server's option sync makes it.
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,

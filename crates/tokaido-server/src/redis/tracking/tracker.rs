@@ -19,7 +19,7 @@ use super::{
     prefixes::Prefixes,
     table::Table,
 };
-use crate::redis::failure::Failure;
+use crate::{affinity, redis::failure::Failure};
 
 /// A table with more keys is dropped by a separate thread, because others wait for the thread that holds it.
 const DROPPED_HERE_MAX: usize = 1000;
@@ -273,7 +273,11 @@ fn tell_all(
 fn drop_aside(table: Table) {
     if table.len() > DROPPED_HERE_MAX {
         // If no thread can be created, the table is dropped here.
-        let _ = thread::Builder::new().name("forget".to_owned()).spawn(move || drop(table));
+        let forget = move || {
+            affinity::unbind();
+            drop(table);
+        };
+        let _ = thread::Builder::new().name("forget".to_owned()).spawn(forget);
     }
 }
 
