@@ -31,7 +31,7 @@ pub use list::{End, List};
 pub use packed::Packing;
 pub use place::Random;
 pub use set::Set;
-pub use sorted_set::{SortedSet, Span};
+pub use sorted_set::{SortedSet, Span, count_requested};
 pub use stream::{Consumer, Fields, Group, OpenGroup, Pending, State, Stream, StreamId, Trim};
 
 /// The number of elements of a collection, according to its record; for a packed hash it is the

@@ -19,9 +19,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokaido_collections::count_requested;
 use tokaido_script::Hook;
 use tokaido_store::{
-    CommitError, Group, GroupWriter, Writer as _, limits::RECLAIM_MAX, transact_unflushed,
+    CommitError, Group, GroupWriter, TransactError, WriteError, Writer as _, limits::RECLAIM_MAX,
+    transact_unflushed,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -357,15 +359,15 @@ impl WriterLoop<'_> {
     }
 }
 
-/// When to tidy the store, and to look for expired records and for elements of collections that are
-/// gone. Those are invisible in any case; this frees space.
+/// When to tidy the store, to count members of sorted sets that readers have asked for, and to look for expired records and for
+/// elements of collections that are gone. Those are invisible in any case; this frees space.
 struct Upkeep {
     due: Instant,
     interval: Duration,
     /// Whether this writer does it, and not another one.
     is_mine: bool,
-    /// Maximum number of records that one transaction removes, so that writes wait only briefly for it.
-    removals_max: usize,
+    /// Maximum number of records that one transaction removes or counts, so that writes wait only briefly for it.
+    records_max: usize,
     /// Whether the last look failed; said once, not every half second.
     failing: bool,
 }
@@ -373,8 +375,8 @@ struct Upkeep {
 impl Upkeep {
     fn new(limits: &Limits, is_mine: bool) -> Self {
         let interval = Duration::from_millis(limits.expiry_interval_ms);
-        let removals_max = limits.expiry_batch_max.min(RECLAIM_MAX);
-        Self { due: Instant::now() + interval, interval, is_mine, removals_max, failing: false }
+        let records_max = limits.expiry_batch_max.min(RECLAIM_MAX);
+        Self { due: Instant::now() + interval, interval, is_mine, records_max, failing: false }
     }
 
     fn wait(&self) -> Duration {
@@ -398,7 +400,7 @@ impl Upkeep {
         }
         let Some(writer) = pen.as_mut() else { return };
         if !pause.keeps_expired() {
-            self.remove(writer);
+            self.remove_and_count(writer);
         }
         // Last: from then on, a writer that rests holds nothing of the base.
         if let Err(error) = writer.tidy() {
@@ -406,20 +408,25 @@ impl Upkeep {
         }
     }
 
-    fn remove(&mut self, writer: &mut GroupWriter) {
-        let removed = catch_unwind(AssertUnwindSafe(|| {
-            let removed = transact_unflushed(writer, |tx| tx.reclaim(self.removals_max));
-            let removed = removed.map_err(|e| e.to_string())?;
+    fn remove_and_count(&mut self, writer: &mut GroupWriter) {
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let done = transact_unflushed(writer, |tx| {
+                let removed = tx.reclaim(self.records_max)?;
+                Ok(removed + count_requested(tx, self.records_max.saturating_sub(removed))?)
+            });
+            let done = done.map_err(|error: TransactError<WriteError>| error.to_string())?;
             writer.end_group().map_err(|e| e.to_string())?;
-            Ok(removed)
+            Ok(done)
         }))
         .unwrap_or_else(|_| Err("a panic, see the log".to_owned()));
-        match &removed {
-            Err(error) if !self.failing => tracing::warn!(%error, "cannot remove expired records"),
+        match &done {
+            Err(error) if !self.failing => {
+                tracing::warn!(%error, "cannot remove expired records, or count members of sorted sets");
+            }
             _ => {}
         }
-        self.failing = removed.is_err();
-        if removed.is_ok_and(|n| n >= self.removals_max) {
+        self.failing = done.is_err();
+        if done.is_ok_and(|n| n >= self.records_max) {
             self.due = Instant::now();
         }
     }

@@ -173,6 +173,12 @@ pub trait ReadTransaction {
         self.statistics(database)
     }
 
+    /// Notes that the collection under `key` would be read faster if a writer worked on it first, and leaves that to whoever
+    /// calls [`take_upkeep_request`](WriteTransaction::take_upkeep_request). A request may be lost: repeat it with each slow read.
+    fn request_upkeep(&mut self, database: DatabaseId, key: &[u8]) {
+        let _ = (database, key);
+    }
+
     /// How many records of one database have an expiry; an estimate if the store has many of them.
     /// 0 if the engine does not know.
     ///
@@ -303,6 +309,12 @@ pub trait WriteTransaction: ReadTransaction {
     fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
         let _ = limit;
         Ok(0)
+    }
+
+    /// One of the keys that [`request_upkeep`](ReadTransaction::request_upkeep) was called for, in any transaction, and
+    /// removes the request.
+    fn take_upkeep_request(&mut self) -> Option<(DatabaseId, Vec<u8>)> {
+        None
     }
 }
 

@@ -139,6 +139,10 @@ impl ReadTransaction for TableWriter {
         self.within().seek(database, from, direction)
     }
 
+    fn request_upkeep(&mut self, database: DatabaseId, key: &[u8]) {
+        self.within().request_upkeep(database, key);
+    }
+
     fn page(
         &mut self,
         database: DatabaseId,
@@ -299,6 +303,10 @@ impl WriteTransaction for TableWriter {
             done += self.advance(table, limit - done)?;
         }
         Ok(done.min(limit))
+    }
+
+    fn take_upkeep_request(&mut self) -> Option<(DatabaseId, Vec<u8>)> {
+        self.within().take_upkeep_request()
     }
 }
 

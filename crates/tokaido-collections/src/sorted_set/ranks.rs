@@ -6,6 +6,10 @@
 //! there up to the next. Before the first there is another boundary, without a member. So a rank is
 //! the sum of some counts of each level, plus the remaining members, which are counted one by one.
 //! Adding or removing a member changes one count of each level.
+//!
+//! This costs more than all else that a change does, and many sorted sets are never asked for ranks. So a set
+//! begins without counts, and gets them, from the first member on, when a rank was requested that they would have helped to
+//! find: see [`counting`](super::counting).
 
 use std::ops::{Bound, ControlFlow};
 
@@ -17,6 +21,7 @@ use super::super::{
     name_hash::hash,
     place::{Place, Visit, damaged, flow_while, head},
 };
+use super::record::Counts;
 
 /// The range of elements in rank order.
 pub(super) const TAG_RANKS: u8 = 2;
@@ -31,27 +36,23 @@ const LEVEL_BITS: u32 = 5;
 pub(super) const LEVELS_MAX: u8 = (u32::BITS / LEVEL_BITS) as u8;
 
 /// How many levels, from the first one on, a member is a boundary of.
-fn levels_of(member: &[u8]) -> u8 {
+pub(super) fn levels_of(member: &[u8]) -> u8 {
     (hash(member).trailing_zeros() / LEVEL_BITS).min(LEVELS_MAX.into()) as u8
 }
 
 /// The counts of a large sorted set.
-#[derive(Clone, Copy)]
 pub(super) struct Ranks<'p> {
     pub(super) place: Place<'p>,
     pub(super) collection: CollectionId,
-    /// The number of members.
-    pub(super) len: u64,
-    /// The highest level that has had a boundary.
-    pub(super) levels: u8,
+    pub(super) counts: Counts,
     /// No member is before this position, so that scans can skip deleted members.
     pub(super) low: &'p [u8],
 }
 
 /// A boundary with its count.
-struct Boundary {
-    rank_key: Vec<u8>,
-    count: u64,
+pub(super) struct Boundary {
+    pub(super) rank_key: Vec<u8>,
+    pub(super) count: u64,
 }
 
 fn count_of(value: &[u8]) -> Result<u64, ReadError> {
@@ -65,7 +66,7 @@ impl Ranks<'_> {
         [&head(self.collection, tag)[..], rank_key].concat()
     }
 
-    /// Counts a new member, which `len` does not include yet. It may or may not be among the
+    /// Counts a new member, unless it is beyond those that are counted. It may or may not be among the
     /// elements already.
     pub(super) fn add(
         &mut self,
@@ -73,12 +74,15 @@ impl Ranks<'_> {
         rank_key: &[u8],
         member: &[u8],
     ) -> Result<(), WriteError> {
-        let own_levels = levels_of(member);
-        while self.levels < own_levels {
-            self.levels += 1;
-            self.put(tx, self.levels, &[], self.len)?;
+        if !self.counts.cover(rank_key) {
+            return Ok(());
         }
-        for level in 1..=self.levels {
+        let own_levels = levels_of(member);
+        while self.counts.levels < own_levels {
+            self.counts.levels += 1;
+            self.put(tx, self.counts.levels, &[], self.counts.members)?;
+        }
+        for level in 1..=self.counts.levels {
             let before = self.boundary_at(tx, level, rank_key)?;
             if level > own_levels {
                 self.put(tx, level, &before.rank_key, before.count + 1)?;
@@ -91,19 +95,22 @@ impl Ranks<'_> {
             self.put(tx, level, &before.rank_key, first)?;
             self.put(tx, level, rank_key, rest + 1)?;
         }
+        self.counts.members += 1;
         Ok(())
     }
 
-    /// Uncounts a removed member; returns whether it is among the first, before any boundary.
+    /// Uncounts a removed member, if it is counted.
     pub(super) fn remove(
-        &self,
+        &mut self,
         tx: &mut dyn WriteTransaction,
         rank_key: &[u8],
         member: &[u8],
-    ) -> Result<bool, WriteError> {
+    ) -> Result<(), WriteError> {
+        if !self.counts.cover(rank_key) {
+            return Ok(());
+        }
         let own_levels = levels_of(member);
-        let mut is_in_front = true;
-        for level in 1..=self.levels {
+        for level in 1..=self.counts.levels {
             let mut counted = 0;
             if level <= own_levels {
                 counted = self.boundary_at(tx, level, rank_key)?.count;
@@ -113,9 +120,9 @@ impl Ranks<'_> {
             let count = (before.count + counted).checked_sub(1);
             let count = count.ok_or_else(|| damaged("the counts of a sorted set disagree"))?;
             self.put(tx, level, &before.rank_key, count)?;
-            is_in_front &= before.rank_key.is_empty();
         }
-        Ok(is_in_front)
+        self.counts.members = self.counts.members.saturating_sub(1);
+        Ok(())
     }
 
     /// Updates the counts for a member that has already moved from one position to another.
@@ -125,14 +132,12 @@ impl Ranks<'_> {
         [from, to]: [&[u8]; 2],
         member: &[u8],
     ) -> Result<(), WriteError> {
-        if levels_of(member) > 0 {
+        let are_counted = self.counts.cover(from) && self.counts.cover(to);
+        if levels_of(member) > 0 || !are_counted {
             self.remove(tx, from, member)?;
-            self.len -= 1;
-            self.add(tx, to, member)?;
-            self.len += 1;
-            return Ok(());
+            return self.add(tx, to, member);
         }
-        for level in 1..=self.levels {
+        for level in 1..=self.counts.levels {
             let (loses, gains) =
                 (self.boundary_at(tx, level, from)?, self.boundary_at(tx, level, to)?);
             // If it stays between the same two boundaries, no count changes at this level or above.
@@ -153,17 +158,23 @@ impl Ranks<'_> {
         tx: &mut (impl ReadTransaction + ?Sized),
         rank_key: &[u8],
     ) -> Result<u64, ReadError> {
+        if let Some(end) = self.counts.end.as_deref().filter(|end| *end < rank_key) {
+            return Ok(self.counts.members + self.count_between(tx, 0, end, rank_key)?);
+        }
         let (from, rank) = self.last_boundary(tx, |boundary, _| boundary <= rank_key)?;
         Ok(rank + self.count_between(tx, 0, &from, rank_key)?)
     }
 
-    /// The position of the last boundary that is not after the member of this rank, with the number
-    /// of members between them.
+    /// The position of the last boundary that is not after the member of this rank, or that of the first one that
+    /// is not counted, with the number of members between them.
     pub(super) fn near(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
         rank: u64,
     ) -> Result<(Vec<u8>, u64), ReadError> {
+        if let Some(end) = self.counts.end.as_ref().filter(|_| self.counts.members <= rank) {
+            return Ok((end.clone(), rank - self.counts.members));
+        }
         let (from, before) = self.last_boundary(tx, |_, before| before <= rank)?;
         Ok((from, rank - before))
     }
@@ -176,7 +187,7 @@ impl Ranks<'_> {
         holds: impl Fn(&[u8], u64) -> bool,
     ) -> Result<(Vec<u8>, u64), ReadError> {
         let (mut last, mut before) = (Vec::new(), 0);
-        for level in (1..=self.levels).rev() {
+        for level in (1..=self.counts.levels).rev() {
             let (from, mut passed) = (last.clone(), Ok(0));
             self.scan(tx, level, &from, Bound::Unbounded, &mut |key: &[u8], value| {
                 let Ok(count) = passed else { return ControlFlow::Break(()) };
@@ -188,7 +199,8 @@ impl Ranks<'_> {
                 last.extend_from_slice(key);
                 passed = count_of(value);
                 // After the boundary that counts the last member there may be many deleted ones.
-                let has_more = passed.as_ref().is_ok_and(|count| before + count < self.len);
+                let has_more =
+                    passed.as_ref().is_ok_and(|count| before + count < self.counts.members);
                 flow_while(has_more)
             })?;
             passed?;
@@ -197,7 +209,7 @@ impl Ranks<'_> {
     }
 
     /// The last boundary of a level that is not after a position.
-    fn boundary_at(
+    pub(super) fn boundary_at(
         &self,
         tx: &mut dyn WriteTransaction,
         level: u8,
@@ -220,7 +232,7 @@ impl Ranks<'_> {
 
     /// How many members there are from a boundary of the next level up to a position, which is a
     /// boundary of this level, unless the level is 0, that of the members themselves.
-    fn count_between(
+    pub(super) fn count_between(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
         level: u8,
@@ -271,7 +283,7 @@ impl Ranks<'_> {
         self.place.scan_to(tx, &head, Bound::Included(&from), to, Direction::Forward, visit)
     }
 
-    fn put(
+    pub(super) fn put(
         &self,
         tx: &mut dyn WriteTransaction,
         level: u8,

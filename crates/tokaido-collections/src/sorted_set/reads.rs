@@ -15,6 +15,9 @@ use super::{
     score::{self, Span, rank_key, split},
 };
 
+/// A rank that takes more steps than this to find is a reason to count the members.
+const STEPS_MAX: u64 = 256;
+
 /// A callback that gets members with their scores, until it breaks off.
 pub(super) type VisitScored<'v> = &'v mut dyn FnMut(&[u8], f64) -> ControlFlow<()>;
 
@@ -106,6 +109,40 @@ impl<'k> SortedSet<'k> {
         Ok(start.min(end)..end)
     }
 
+    /// How many members are in a span.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn count(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        span: &Span,
+    ) -> Result<u64, ReadError> {
+        if span.is_empty() || self.uncounted(tx)? == 0 {
+            let ranks = self.ranks(tx, span)?;
+            return Ok(ranks.end - ranks.start);
+        }
+        let mut count = 0;
+        self.visit(tx, span, Direction::Forward, |_, _| {
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        self.note_steps(tx, count);
+        Ok(count)
+    }
+
+    /// How many members are not counted, so that finding a rank may take as many steps. Counting begins some time after
+    /// a rank has taken many.
+    ///
+    /// # Errors
+    /// As [`len`](Self::len).
+    pub fn uncounted(&self, tx: &mut (impl ReadTransaction + ?Sized)) -> Result<u64, ReadError> {
+        let Some(record) = self.place.find(tx)? else { return Ok(0) };
+        let Some(collection) = record.collection else { return Ok(0) };
+        let large = Large::read(collection, record.value)?;
+        Ok(large.len.saturating_sub(large.counts.members))
+    }
+
     /// Calls `visit` with a span's members and scores, in either direction, until it breaks off.
     ///
     /// # Errors
@@ -129,10 +166,10 @@ impl<'k> SortedSet<'k> {
             return Ok(());
         }
         let low = large.key(large.low.as_slice().max(&span.low));
-        let high = match &span.high {
-            Some(high) => large.key(high),
-            None => head(collection, TAG_RANKS + 1).to_vec(),
-        };
+        let mut high = large.high_key();
+        if let Some(end) = &span.high {
+            high = high.min(large.key(end));
+        }
         let (low, high) = (Bound::Included(&low[..]), Bound::Excluded(&high[..]));
         let (from, to) = match direction {
             Direction::Forward => (low, high),
@@ -174,20 +211,46 @@ impl<'k> SortedSet<'k> {
         if ranks.start >= end {
             return Ok(());
         }
-        let first = match direction {
-            Direction::Forward => ranks.start,
-            Direction::Backward => end - 1,
+        /// Up to this many members from an end of the set, no counts are needed.
+        const WALKED_MAX: u64 = 32;
+        let (first, passed) = match direction {
+            Direction::Forward => (ranks.start, ranks.start),
+            Direction::Backward => (end - 1, large.len - end),
         };
-        let from = large.key(&self.key_of_rank(tx, large, first)?);
-        let mut left = end - ranks.start;
-        let (from, to) = (Bound::Included(&from[..]), Bound::Unbounded);
-        self.visit_keys(tx, large.collection, from, to, direction, &mut |_, member, score| {
-            left -= 1;
-            if visit(member, score).is_break() || left == 0 {
-                return ControlFlow::Break(());
+        let is_near = passed <= WALKED_MAX;
+        let (mut skipped, mut left) = (if is_near { passed } else { 0 }, end - ranks.start);
+        let show: VisitRanked<'_> = &mut |_, member, score| {
+            if skipped > 0 {
+                skipped -= 1;
+                return ControlFlow::Continue(());
             }
-            ControlFlow::Continue(())
-        })
+            left -= 1;
+            visit(member, score)?;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        if is_near {
+            return self.walk(tx, large, direction, show);
+        }
+        let from = large.key(&self.key_of_rank(tx, large, first)?);
+        let (from, to) = (Bound::Included(&from[..]), Bound::Unbounded);
+        self.visit_keys(tx, large.collection, from, to, direction, show)
+    }
+
+    /// Visits all members.
+    pub(super) fn walk(
+        &self,
+        tx: &mut (impl ReadTransaction + ?Sized),
+        large: &Large,
+        direction: Direction,
+        visit: VisitRanked<'_>,
+    ) -> Result<(), ReadError> {
+        let (low, high) = (large.low_key(), large.high_key());
+        let (low, high) = (Bound::Included(&low[..]), Bound::Excluded(&high[..]));
+        let (from, to) = match direction {
+            Direction::Forward => (low, high),
+            Direction::Backward => (high, low),
+        };
+        self.visit_keys(tx, large.collection, from, to, direction, visit)
     }
 
     /// Calls `visit` with about `count` members and their scores from `cursor` on, which is 0 at
@@ -267,7 +330,18 @@ impl SortedSet<'_> {
             return Ok(keys.partition_point(|other| *other < key) as u64);
         };
         let large = Large::read(collection, record.value)?;
-        large.ranks(self.place).rank(tx, key)
+        let rank = large.ranks(self.place).rank(tx, key)?;
+        if !large.counts.cover(key) {
+            self.note_steps(tx, rank - large.counts.members);
+        }
+        Ok(rank)
+    }
+
+    /// Asks for counts if it took too many steps without them.
+    fn note_steps(&self, tx: &mut (impl ReadTransaction + ?Sized), steps: u64) {
+        if steps > STEPS_MAX {
+            tx.request_upkeep(self.place.database, self.place.key);
+        }
     }
 
     /// The position of the member with a rank.
@@ -277,11 +351,21 @@ impl SortedSet<'_> {
         large: &Large,
         rank: u64,
     ) -> Result<Vec<u8>, ReadError> {
-        let (near, mut left) = large.ranks(self.place).near(tx, rank)?;
-        let from = large.key(near.as_slice().max(&large.low));
-        let mut found = None;
-        let (from, to) = (Bound::Included(&from[..]), Bound::Unbounded);
-        let direction = Direction::Forward;
+        let (near, after) = large.ranks(self.place).near(tx, rank)?;
+        // It may be nearer to the last member.
+        let before = large.len - 1 - rank;
+        let (from, direction, mut left) = match after <= before {
+            true => (large.key(near.as_slice().max(&large.low)), Direction::Forward, after),
+            false => (large.high_key(), Direction::Backward, before),
+        };
+        if large.counts.end.is_some() {
+            self.note_steps(tx, left);
+        }
+        let from = match direction {
+            Direction::Forward => Bound::Included(&from[..]),
+            Direction::Backward => Bound::Excluded(&from[..]),
+        };
+        let (mut found, to) = (None, Bound::Unbounded);
         self.visit_keys(tx, large.collection, from, to, direction, &mut |key, _, _| {
             if left == 0 {
                 found = Some(key.to_vec());

@@ -1,6 +1,6 @@
 //! Changing a sorted set.
 
-use std::ops::{Bound, ControlFlow, Range};
+use std::ops::{ControlFlow, Range};
 
 use tokaido_store::{Direction, NewRecord, ReadError, WriteError, WriteTransaction};
 
@@ -17,9 +17,9 @@ use super::{
 };
 
 /// A sorted set loaded from the transaction, to be changed.
-struct Loaded {
+pub(super) struct Loaded {
     root: Root,
-    large: Option<Large>,
+    pub(super) large: Option<Large>,
     len: u64,
 }
 
@@ -76,14 +76,18 @@ impl SortedSet<'_> {
     ) -> Result<u64, WriteError> {
         let mut set = self.load(tx)?;
         let before = set.len;
-        let mut is_in_front = false;
+        let mut left = [false; 2];
         for member in members {
             let Some(score) = self.score_in(tx, &set, member)? else { continue };
-            is_in_front |= self.remove_one(tx, &mut set, member, score)?;
+            if let Some(large) = &set.large {
+                let [was_first, was_last] = large.ends_at(&rank_key(score, member));
+                left = [left[0] | was_first, left[1] | was_last];
+            }
+            self.remove_one(tx, &mut set, member, score)?;
         }
         let removed = before - set.len;
-        if let Some(large) = set.large.as_mut().filter(|_| is_in_front) {
-            self.find_low(tx, large)?;
+        if let Some(large) = &mut set.large {
+            self.find_ends(tx, large, left)?;
         }
         if removed > 0 {
             self.save(tx, set)?;
@@ -152,8 +156,20 @@ impl SortedSet<'_> {
                 Direction::Backward => left.end - count..left.end,
             };
             left.end -= count;
-            let mut removed = Vec::new();
-            self.visit_loaded(tx, &set, batch.clone(), direction, &mut |member, score| {
+            // The member behind them is an end of what is left.
+            let read = match direction {
+                Direction::Forward if batch.start == 0 => 0..batch.end + 1,
+                Direction::Backward if batch.end == set.len => {
+                    batch.start.saturating_sub(1)..batch.end
+                }
+                _ => batch.clone(),
+            };
+            let (mut removed, mut next) = (Vec::new(), None);
+            self.visit_loaded(tx, &set, read, direction, &mut |member, score| {
+                if removed.len() as u64 == count {
+                    next = Some(rank_key(score, member));
+                    return ControlFlow::Break(());
+                }
                 removed.push((member.to_vec(), score));
                 flow = visit(member, score);
                 flow
@@ -161,13 +177,11 @@ impl SortedSet<'_> {
             for (member, score) in &removed {
                 self.remove_one(tx, &mut set, member, *score)?;
             }
-            let highest = match direction {
-                Direction::Forward => removed.last(),
-                Direction::Backward => removed.first(),
-            };
-            if let (Some((member, score)), Some(large), 0) = (highest, &mut set.large, batch.start)
-            {
-                large.set_low(&rank_key(*score, member));
+            if let (Some(next), Some(large)) = (next, &mut set.large) {
+                match direction {
+                    Direction::Forward => large.set_low(&next),
+                    Direction::Backward => large.set_last(&next),
+                }
             }
         }
         let removed = len - set.len;
@@ -209,7 +223,7 @@ impl SortedSet<'_> {
         }
     }
 
-    fn load(&self, tx: &mut dyn WriteTransaction) -> Result<Loaded, ReadError> {
+    pub(super) fn load(&self, tx: &mut dyn WriteTransaction) -> Result<Loaded, ReadError> {
         let root = self.place.load(tx)?;
         let large = root.collection.map(|collection| Large::read(collection, &root.value));
         let large = large.transpose()?;
@@ -221,7 +235,11 @@ impl SortedSet<'_> {
     }
 
     /// Puts the record back, or deletes it if it has no members left.
-    fn save(&self, tx: &mut dyn WriteTransaction, mut set: Loaded) -> Result<(), WriteError> {
+    pub(super) fn save(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        mut set: Loaded,
+    ) -> Result<(), WriteError> {
         if set.len == 0 {
             return self.place.delete(tx);
         }
@@ -257,40 +275,60 @@ impl SortedSet<'_> {
         found.map(|record| score::decode(record.value)).transpose()
     }
 
-    /// Removes an existing member; returns whether it is one of the first ones of a large set.
+    /// Removes an existing member.
     fn remove_one(
         &self,
         tx: &mut dyn WriteTransaction,
         set: &mut Loaded,
         member: &[u8],
         score: f64,
-    ) -> Result<bool, WriteError> {
+    ) -> Result<(), WriteError> {
         let Some(large) = &mut set.large else {
             remove_packed(&mut set.root.value, &rank_key(score, member))?;
             set.len -= 1;
-            return Ok(false);
+            return Ok(());
         };
         let key = rank_key(score, member);
         tx.delete(self.place.elements(), &element_key(large.collection, member))?;
         tx.delete(self.place.elements(), &large.key(&key))?;
-        let is_in_front = large.ranks(self.place).remove(tx, &key, member)?;
+        let mut ranks = large.ranks(self.place);
+        ranks.remove(tx, &key, member)?;
+        large.counts = ranks.counts;
         large.len -= 1;
         set.len = large.len;
-        Ok(is_in_front)
+        Ok(())
     }
 
-    /// Finds the first member. Removing members in order never walks over the same one twice.
-    fn find_low(&self, tx: &mut dyn WriteTransaction, large: &mut Large) -> Result<(), ReadError> {
-        let (from, mut found) = (large.key(&large.low), None);
-        let (from, to) = (Bound::Included(&from[..]), Bound::Unbounded);
-        self.visit_keys(tx, large.collection, from, to, Direction::Forward, &mut |key, _, _| {
+    /// Finds the first member, the last one, or both. If members are removed in order, this never walks over the same
+    /// one twice.
+    fn find_ends(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        large: &mut Large,
+        [first, last]: [bool; 2],
+    ) -> Result<(), ReadError> {
+        if first && let Some(found) = self.end_of(tx, large, Direction::Forward)? {
+            large.set_low(&found);
+        }
+        if last && let Some(found) = self.end_of(tx, large, Direction::Backward)? {
+            large.set_last(&found);
+        }
+        Ok(())
+    }
+
+    /// The position of the first member in a direction.
+    fn end_of(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        large: &Large,
+        direction: Direction,
+    ) -> Result<Option<Vec<u8>>, ReadError> {
+        let mut found = None;
+        self.walk(tx, large, direction, &mut |key, _, _| {
             found = Some(key.to_vec());
             ControlFlow::Break(())
         })?;
-        if let Some(found) = found {
-            large.set_low(&found);
-        }
-        Ok(())
+        Ok(found)
     }
 
     fn add_large(
@@ -301,16 +339,14 @@ impl SortedSet<'_> {
         score: f64,
     ) -> Result<(), WriteError> {
         let key = rank_key(score, member);
-        if key < large.low {
-            large.set_low(&key);
-        }
+        large.admit(&key);
         let elements = self.place.elements();
         let by_member = element_key(large.collection, member);
         tx.put(elements, &by_member, NewRecord::of(&key[..SCORE_LEN]))?;
         tx.put(elements, &large.key(&key), NewRecord::of(&[]))?;
         let mut ranks = large.ranks(self.place);
         ranks.add(tx, &key, member)?;
-        large.levels = ranks.levels;
+        large.counts = ranks.counts;
         large.len += 1;
         Ok(())
     }
@@ -324,9 +360,8 @@ impl SortedSet<'_> {
         scores: [f64; 2],
     ) -> Result<(), WriteError> {
         let [from, to] = scores.map(|score| rank_key(score, member));
-        if to < large.low {
-            large.set_low(&to);
-        }
+        let left = large.ends_at(&from);
+        large.admit(&to);
         let elements = self.place.elements();
         let by_member = element_key(large.collection, member);
         tx.put(elements, &by_member, NewRecord::of(&to[..SCORE_LEN]))?;
@@ -334,8 +369,8 @@ impl SortedSet<'_> {
         tx.put(elements, &large.key(&to), NewRecord::of(&[]))?;
         let mut ranks = large.ranks(self.place);
         ranks.shift(tx, [&from, &to], member)?;
-        large.levels = ranks.levels;
-        Ok(())
+        large.counts = ranks.counts;
+        Ok(self.find_ends(tx, large, left)?)
     }
 
     /// Turns a packed sorted set into a large one.
@@ -396,7 +431,9 @@ mod tests {
 
     use tokaido_store::{Store, transact, tree};
 
-    use super::{Direction, Packing, SortedSet, WriteError, WriteTransaction};
+    use super::{
+        super::count_requested, Direction, Packing, SortedSet, WriteError, WriteTransaction,
+    };
 
     const MEMBERS: u32 = 3_000;
 
@@ -438,11 +475,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let options = tree::Options { size_max: 1 << 30, ..tree::Options::default() };
         let store = tree::open(directory.path(), options).unwrap();
-        let set = SortedSet::new(store.database("main").unwrap(), b"z");
+        let database = store.database("main").unwrap();
+        let set = SortedSet::new(database, b"z");
         let mut writer = store.writer().unwrap();
         let mut scores = BTreeMap::new();
         for round in 0..rounds {
             transact(&mut *writer, |tx| {
+                // A part of the members, then all of them.
+                for limit in [0, 0, MEMBERS / 4, MEMBERS * 2].into_iter().take(round as usize + 1) {
+                    tx.request_upkeep(database, b"z");
+                    count_requested(tx, limit as usize)?;
+                }
                 change(round, &set, tx, &mut scores)?;
                 check(&set, tx, &scores);
                 Ok::<_, WriteError>(())

@@ -4,7 +4,7 @@ use std::ops::{Bound, ControlFlow};
 
 use super::{Modelled, PACKING};
 use proptest::prelude::*;
-use tokaido_collections::{SortedSet, Span};
+use tokaido_collections::{SortedSet, Span, count_requested};
 use tokaido_store::{DatabaseId, Direction, ReadTransaction, WriteTransaction};
 
 struct SortedSets;
@@ -19,7 +19,11 @@ enum Operation {
     UpdateMany(u16),
     Remove(Vec<Vec<u8>>),
     RemoveRanks(u64, u64),
+    /// Removes some of the first or the last members.
+    Pop(bool, u64),
     Replace(Vec<(Vec<u8>, i8)>),
+    /// Counts up to this many members, of any set.
+    Count(usize),
 }
 
 /// Some are too long to be packed.
@@ -57,7 +61,9 @@ impl Modelled for SortedSets {
             1 => (100u16..500).prop_map(Operation::UpdateMany),
             3 => prop::collection::vec(member(), 0..5).prop_map(Operation::Remove),
             2 => (0u64..5, 0u64..9).prop_map(|(from, to)| Operation::RemoveRanks(from, to)),
+            2 => (any::<bool>(), 1u64..9).prop_map(|(is_last, count)| Operation::Pop(is_last, count)),
             1 => members().prop_map(Operation::Replace),
+            2 => (1usize..400).prop_map(Operation::Count),
         ]
     }
 
@@ -109,6 +115,29 @@ impl Modelled for SortedSets {
                     removed.0 == expected.1 && removed.1 == f64::from(expected.0)
                 }));
             }
+            Operation::Pop(is_last, count) => {
+                let direction = if *is_last { Direction::Backward } else { Direction::Forward };
+                let mut popped = Members::new();
+                set.pop(tx, direction, *count, |member, score| {
+                    popped.push((score as i8, member.to_vec()));
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+                let count = model.len().min(*count as usize);
+                let mut expected: Members = match direction {
+                    Direction::Forward => model.drain(..count).collect(),
+                    Direction::Backward => model.split_off(model.len() - count),
+                };
+                if *is_last {
+                    expected.reverse();
+                }
+                assert_eq!(popped, expected);
+            }
+            Operation::Count(limit) => {
+                tx.request_upkeep(database, key);
+                assert!(count_requested(tx, *limit).unwrap() <= *limit);
+                while tx.take_upkeep_request().is_some() {}
+            }
             Operation::Replace(members) => {
                 model.clear();
                 members.iter().for_each(|(member, score)| set_in(model, member, *score));
@@ -140,6 +169,8 @@ impl Modelled for SortedSets {
             let ranks = set.ranks(tx, &Span::of_scores(low, high)).unwrap();
             let before = |score| model.partition_point(|(other, _)| *other < score) as u64;
             assert_eq!(ranks, before(score)..before(score + 2));
+            let count = set.count(tx, &Span::of_scores(low, high)).unwrap();
+            assert_eq!(count, ranks.end - ranks.start);
         }
         for rank in (0..len).step_by(1 + len as usize / 7) {
             let (score, member) = &model[rank as usize];

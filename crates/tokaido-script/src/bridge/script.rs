@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use tokaido_store::{CommitError, Snapshot};
+use tokaido_collections::count_requested;
+use tokaido_store::{CommitError, Snapshot, TransactError, WriteError, transact};
 
 use super::context::{CONFLICT, Context, Fault, YES};
 use crate::Transaction;
+
+/// How many members of sorted sets are counted at most before a script gets a snapshot.
+const COUNTED_MAX: usize = 100_000;
 
 fn check_idle(context: &Context) -> Result<(), Fault> {
     if context.is_running() {
@@ -36,11 +40,14 @@ pub(super) fn begin_write(context: &mut Context) -> Result<i32, Fault> {
 pub(super) fn begin_read(context: &mut Context) -> Result<i32, Fault> {
     check_idle(context)?;
     let store = Arc::clone(context.store()?);
-    if context.writer().is_none() {
-        return Err(Fault::Refused(
+    let writer = context.writer().ok_or_else(|| {
+        Fault::Refused(
             "tokaido.snapshot is for scripts; a procedure is a transaction already".to_owned(),
-        ));
-    }
+        )
+    })?;
+    // A server would do this between transactions.
+    let counted = transact(writer, |tx| count_requested(tx, COUNTED_MAX));
+    counted.map_err(|error: TransactError<WriteError>| Fault::refused(error))?;
     let snapshot: *mut dyn Snapshot = &mut **context.snapshot.insert(store.snapshot()?);
     // SAFETY: the context keeps the snapshot, untouched, until `rollback` or the end of the script
     // has taken the transaction back.

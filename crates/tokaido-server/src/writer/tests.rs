@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError, mpsc};
 
+use tokaido_collections::{Packing, SortedSet};
 use tokaido_script::Sources;
 use tokaido_store::{
     Clock, CommitNumber, NewRecord, Store, WriteError, WriteTransaction, Writer, transact, tree,
@@ -414,6 +415,38 @@ fn expired_records_are_removed_when_it_is_time() {
     upkeep.run_if_due(&pen, &Pause::default());
     assert_eq!(left(), 0);
     assert!(!upkeep.wait().is_zero());
+}
+
+#[test]
+fn members_of_sorted_sets_are_counted_once_a_reader_has_asked_for_it() {
+    const COUNTED_MAX: usize = 500;
+    let bed = Bed::with_options(tree::Options::default());
+    let main = bed.store.database("main").expect("a name");
+    let mut writer = GroupWriter::new(bed.store.writer().expect("a writer"));
+    let set = SortedSet::new(main, b"board");
+    let names: Vec<String> = (0..COUNTED_MAX * 2 + 1).map(|i| i.to_string()).collect();
+    transact(&mut writer, |tx| {
+        let members = names.iter().map(|name| (name.as_bytes(), 1.0));
+        set.update(tx, Packing::default(), members, |_, score| Some(score))
+    })
+    .expect("a write");
+    writer.end_group().expect("a flush");
+    let pen = Pen::default();
+    pen.put(writer);
+    let limits = Limits { expiry_batch_max: COUNTED_MAX, ..bed.limits };
+    let mut upkeep = Upkeep::new(&limits, true);
+    let mut uncounted_after_upkeep = || {
+        upkeep.due = Instant::now();
+        upkeep.run_if_due(&pen, &Pause::default());
+        set.uncounted(&mut *bed.store.snapshot().expect("a snapshot")).expect("a sorted set")
+    };
+    assert_eq!(uncounted_after_upkeep(), 1001);
+    let mut snapshot = bed.store.snapshot().expect("a snapshot");
+    let rank = set.rank(&mut *snapshot, b"999").expect("a sorted set");
+    assert_eq!(rank, Some((1000, 1.0)));
+    assert_eq!([(); 3].map(|()| uncounted_after_upkeep()), [501, 1, 0]);
+    snapshot.renew().expect("a snapshot");
+    assert_eq!(set.rank(&mut *snapshot, b"999").expect("a sorted set"), rank);
 }
 
 #[test]

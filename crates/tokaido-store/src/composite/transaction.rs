@@ -174,6 +174,12 @@ impl<I: Inner> ReadTransaction for Composite<I> {
         }
     }
 
+    fn request_upkeep(&mut self, database: DatabaseId, key: &[u8]) {
+        if let Ok(Engine::Inner(inner)) = self.engine(database) {
+            inner.request_upkeep(database, key);
+        }
+    }
+
     fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
         match self.engine(database)? {
             Engine::Inner(inner) => inner.expiring(database),
@@ -274,6 +280,10 @@ impl WriteTransaction for CompositeWriter {
     fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
         self.mounted.mounts.sweep();
         self.inner.writer.transaction().reclaim(limit)
+    }
+
+    fn take_upkeep_request(&mut self) -> Option<(DatabaseId, Vec<u8>)> {
+        self.inner.writer.transaction().take_upkeep_request()
     }
 }
 

@@ -58,6 +58,7 @@ mod tables;
 mod totals;
 mod transaction;
 mod upkeep;
+mod upkeep_requests;
 mod usage;
 mod view;
 mod visible;

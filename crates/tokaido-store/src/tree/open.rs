@@ -29,6 +29,7 @@ use super::{
     signal::Signal,
     statistics::{Changes, Statistics},
     tables::Tables,
+    upkeep_requests::UpkeepRequests,
     view::View,
     visible::Visible,
     writer_state::WriterState,
@@ -225,6 +226,7 @@ impl Opening<'_> {
             runs: run_directory,
             merging: MergePace::default(),
             observers: Arc::default(),
+            upkeep_requests: UpkeepRequests::default(),
             base,
         })
     }

@@ -6,7 +6,8 @@ use crate::{Clock, observer::Observers};
 
 use super::{
     base::Base, durable::Durable, merge_pace::MergePace, names::Names, options::Options,
-    pace::Pace, runs::RunDirectory, signal::Signal, visible::Visible,
+    pace::Pace, runs::RunDirectory, signal::Signal, upkeep_requests::UpkeepRequests,
+    visible::Visible,
 };
 
 pub(super) struct Shared {
@@ -23,4 +24,5 @@ pub(super) struct Shared {
     /// How fast runs are merged into the base, beside new ones.
     pub(super) merging: MergePace,
     pub(super) observers: Arc<Observers>,
+    pub(super) upkeep_requests: UpkeepRequests,
 }

@@ -163,6 +163,10 @@ impl ReadTransaction for TreeSnapshot {
         self.total(database, Counting::Exact)
     }
 
+    fn request_upkeep(&mut self, database: DatabaseId, key: &[u8]) {
+        self.shared.upkeep_requests.add(database, key);
+    }
+
     fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
         let entries = self.shared.visible.total(EXPIRY_TREE, Counting::Estimate)?.records;
         let Some((view, now_ms, tree)) = self.hold(database)? else { return Ok(0) };

@@ -375,6 +375,10 @@ impl ReadTransaction for TreeTransaction {
         }
     }
 
+    fn request_upkeep(&mut self, database: DatabaseId, key: &[u8]) {
+        self.shared.upkeep_requests.add(database, key);
+    }
+
     fn expiring(&mut self, database: DatabaseId) -> Result<u64, ReadError> {
         let Some(tree) = self.trees.get(database) else { return Ok(0) };
         let entries = self.total(EXPIRY_TREE)?.records;
@@ -477,5 +481,9 @@ impl WriteTransaction for TreeTransaction {
     fn reclaim(&mut self, limit: usize) -> Result<usize, WriteError> {
         self.is_sweep = true;
         sweep(self, limit.min(limits::RECLAIM_MAX))
+    }
+
+    fn take_upkeep_request(&mut self) -> Option<(DatabaseId, Vec<u8>)> {
+        self.shared.upkeep_requests.take()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, ControlFlow, Range};
 
-use tokaido_collections::{SortedSet, Span};
+use tokaido_collections::{SortedSet, Span, count_requested};
 use tokaido_store::{Direction, ReadError, ReadTransaction};
 
 use super::shared::{Filling, check_elements, random, to_read, to_write};
@@ -35,6 +35,22 @@ fn bounds<B>(plan: i32, low: B, high: B) -> (Bound<B>, Bound<B>) {
 fn span_of(plan: i32, low: f64, high: f64) -> Span {
     let (low, high) = bounds(plan, low, high);
     Span::of_scores(low, high)
+}
+
+/// Counts members of the sorted set, if there are many uncounted ones, earlier calls have asked for it, and the
+/// transaction may write. A server would do this between transactions, but a script may have no server.
+fn count_members(context: &mut Context, index: i32, key: &[u8]) -> Result<(), Fault> {
+    /// Fewer uncounted members take no longer than counted ones.
+    const UNCOUNTED_MAX: u64 = 256;
+    /// How many members one call counts at most.
+    const COUNTED_MAX: usize = 10_000;
+    let Some((tx, id)) = to_read(context, index)? else { return Ok(()) };
+    if SortedSet::new(id, key).uncounted(tx)? > UNCOUNTED_MAX
+        && let Ok(tx) = context.write()
+    {
+        count_requested(tx, COUNTED_MAX).map_err(Fault::half_done)?;
+    }
+    Ok(())
 }
 
 /// The ranks of a span, without the first `skipped` in the plan's direction, and with at most
@@ -80,11 +96,9 @@ pub(crate) fn sorted_count_in(
     low: f64,
     high: f64,
 ) -> Result<i32, Fault> {
+    count_members(context, index, key)?;
     context.reply.number = match to_read(context, index)? {
-        Some((tx, id)) => {
-            let ranks = SortedSet::new(id, key).ranks(tx, &span_of(plan, low, high))?;
-            (ranks.end - ranks.start) as f64
-        }
+        Some((tx, id)) => SortedSet::new(id, key).count(tx, &span_of(plan, low, high))? as f64,
         None => 0.0,
     };
     Ok(YES)
@@ -113,6 +127,7 @@ pub(crate) fn sorted_rank(
     member: &[u8],
     plan: i32,
 ) -> Result<i32, Fault> {
+    count_members(context, index, key)?;
     let Some((tx, id)) = to_read(context, index)? else { return Ok(NO) };
     let set = SortedSet::new(id, key);
     let Some((before, score)) = set.rank(tx, member)? else { return Ok(NO) };
@@ -254,6 +269,9 @@ pub(crate) fn sorted_page(
     place: f64,
     entries: i32,
 ) -> Result<i32, Fault> {
+    if after.is_none() && place > 0.0 {
+        count_members(context, index, key)?;
+    }
     let target = to_read(context, index)?;
     let page = Filling::begin(&mut context.page, entries);
     let Some((tx, id)) = target else { return Ok(NO) };

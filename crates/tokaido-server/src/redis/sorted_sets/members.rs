@@ -254,6 +254,7 @@ fn write_rank(
         return Err(Failure::Syntax);
     }
     let set = sorted_set(call, 1);
+    call.check_visit(set.uncounted(tx)?)?;
     let Some((rank, score)) = set.rank(tx, call.arg(2))? else {
         if with_score {
             call.reply.null_array();

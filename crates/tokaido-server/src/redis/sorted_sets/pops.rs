@@ -16,10 +16,10 @@ pub(in crate::redis) const COMMANDS: &[Command] = rows! {
 "zmpop" -4 Write(zmpop), NO_KEY [MOVABLE_KEYS] SortedSet "7.0.0"
     "numkeys key [key ...] <MIN | MAX> [COUNT count]"
     "Removes and returns members of the first sorted set that exists.";
-"zpopmax" -2 Write(zpopmax), KEY [FAST] SortedSet "5.0.0"
+"zpopmax" -2 Write(zpopmax), KEY [FAST BRIEF] SortedSet "5.0.0"
     "key [count]"
     "Removes and returns the members with the highest scores.";
-"zpopmin" -2 Write(zpopmin), KEY [FAST] SortedSet "5.0.0"
+"zpopmin" -2 Write(zpopmin), KEY [FAST BRIEF] SortedSet "5.0.0"
     "key [count]"
     "Removes and returns the members with the lowest scores.";
 };
@@ -43,6 +43,7 @@ fn pop(
     let set = sorted_set(call, 1);
     if call.len() == 3 {
         let count = call.positive(2)?;
+        call.check_visit(count)?;
         write_members(call, true, |show| set.pop(tx, direction, count, show))?;
         return Ok(());
     }

@@ -124,25 +124,41 @@ impl<'c> Query<'c> {
         set: &SortedSet<'_>,
         visit: &mut dyn FnMut(&[u8], f64) -> ControlFlow<()>,
     ) -> Result<(), Failure> {
+        /// Up to this many members are skipped one by one.
+        const WALKED_MAX: u64 = 256;
         if set.is_empty(tx)? || self.offset < 0 || self.limit == 0 {
             return Ok(());
         }
         let limit = u64::try_from(self.limit).unwrap_or(u64::MAX);
         let by_ranks = matches!(self.ends, Ends::Ranks(..));
-        if !by_ranks && self.offset == 0 && check_visit(self.may_take_long, limit).is_ok() {
+        let offset = self.offset.unsigned_abs();
+        if !by_ranks
+            && offset <= WALKED_MAX
+            && check_visit(self.may_take_long, limit.saturating_add(offset)).is_ok()
+        {
             // The ranks are not needed.
             let Some(span) = self.ends.span(tx, set)? else { return Ok(()) };
-            let mut left = limit;
+            let (mut skipped, mut left) = (offset, limit);
             set.visit(tx, &span, self.direction, |member, score| {
+                if skipped > 0 {
+                    skipped -= 1;
+                    return ControlFlow::Continue(());
+                }
                 left -= 1;
                 visit(member, score)?;
                 if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
             return Ok(());
         }
+        if !by_ranks {
+            check_visit(self.may_take_long, set.uncounted(tx)?)?;
+        }
         let ranks = self.ends.ranks(tx, set, self.direction)?;
         let ranks = self.cut(ranks, limit);
         check_visit(self.may_take_long, ranks.end - ranks.start)?;
+        if ranks.start.min(set.len(tx)?.saturating_sub(ranks.end)) > WALKED_MAX {
+            check_visit(self.may_take_long, set.uncounted(tx)?)?;
+        }
         set.visit_ranks(tx, ranks, self.direction, visit)?;
         Ok(())
     }
@@ -229,8 +245,11 @@ fn zlexcount(call: &mut Call<'_>, tx: &mut dyn ReadTransaction) -> Result<(), Fa
 
 fn count(call: &mut Call<'_>, tx: &mut dyn ReadTransaction, by: By) -> Result<(), Failure> {
     let ends = Ends::read(call, by, 2, 3)?;
-    let ranks = ends.ranks(tx, &sorted_set(call, 1), Direction::Forward)?;
-    call.reply.integer((ranks.end - ranks.start) as i64);
+    let set = sorted_set(call, 1);
+    let span = ends.span(tx, &set)?;
+    call.check_visit(set.uncounted(tx)?)?;
+    let count = span.map_or(Ok(0), |span| set.count(tx, &span))?;
+    call.reply.integer(count as i64);
     Ok(())
 }
 

@@ -56,6 +56,8 @@ fn short_writes_and_reads_run_on_a_worker() {
         "SADD set x",
         "SPOP set",
         "ZADD z 1 m",
+        "ZPOPMIN z",
+        "ZPOPMAX z 10",
         "LRANGE list 0 9",
     ] {
         assert_eq!(brief.step(line), Step::Done, "{line}");

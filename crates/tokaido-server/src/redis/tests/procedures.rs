@@ -5,9 +5,11 @@ use std::{
     sync::{Arc, atomic::AtomicU64},
 };
 
+use tokaido_collections::count_requested;
 use tokaido_script::{Source, Sources};
 use tokaido_store::{
-    Capabilities, DatabaseError, DatabaseId, ReadError, Snapshot, Store, WriteError, Writer, tree,
+    Capabilities, DatabaseError, DatabaseId, ReadError, Snapshot, Store, TransactError, WriteError,
+    Writer, transact, tree,
 };
 
 use super::{Context, START_MS, Server, Session, Step, Target, TestClock, execute, golden::show};
@@ -216,8 +218,38 @@ fn what_visits_many_elements_is_sent_to_the_pool() {
     assert_eq!(step(&[b"LINDEX", b"list", b"-1"]), Step::Done);
     assert_eq!(step(&[b"ZRANGE", b"zset", b"0", b"-1"]), Step::NeedsPool);
     assert_eq!(step(&[b"ZRANGEBYSCORE", b"zset", b"-inf", b"+inf"]), Step::NeedsPool);
-    assert_eq!(step(&[b"ZRANK", b"zset", b"m1000"]), Step::Done);
+    assert_eq!(step(&[b"ZRANGE", b"zset", b"-9", b"-1"]), Step::Done);
     assert_eq!(step(&[b"ZUNION", b"1", b"zset"]), Step::NeedsPool);
+}
+
+/// A rank that takes a walk is found in the pool, and is the reason to count the members; then a worker finds it.
+#[test]
+fn ranks_in_large_sorted_sets_are_sent_to_the_pool_until_the_members_are_counted() {
+    let (mut server, mut session) = server();
+    let members: String = (0..1001).map(|i| format!(" {i} m{i}")).collect();
+    server.run(&mut session, &format!("ZADD zset{members}"));
+    server.run(&mut session, "PING");
+    let requests: [&[&[u8]]; 4] = [
+        &[b"ZRANK", b"zset", b"m700"],
+        &[b"ZCOUNT", b"zset", b"100", b"900"],
+        &[b"ZRANGE", b"zset", b"500", b"502"],
+        &[b"ZRANGEBYSCORE", b"zset", b"5", b"+inf", b"LIMIT", b"600", b"2"],
+    ];
+    for request in requests {
+        assert_eq!(step_on_worker(&mut server, &mut session, request), Step::NeedsPool);
+    }
+    let replies = ["ZRANK zset m700", "ZCOUNT zset 100 900", "ZRANGE zset 500 502"];
+    let before = replies.map(|line| answer(&mut server, &mut session, line));
+    assert_eq!(before[0], ":700");
+    let mut writer = server.shared.store().writer().unwrap();
+    let counted = transact(&mut *writer, |tx| count_requested(tx, 10_000));
+    assert_eq!(counted.map_err(|error: TransactError<WriteError>| error.to_string()), Ok(1001));
+    drop(writer);
+    server.run(&mut session, "PING");
+    for request in requests {
+        assert_eq!(step_on_worker(&mut server, &mut session, request), Step::Done);
+    }
+    assert_eq!(replies.map(|line| answer(&mut server, &mut session, line)), before);
 }
 
 /// An engine whose reads block.
