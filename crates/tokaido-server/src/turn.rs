@@ -91,6 +91,9 @@ pub(crate) async fn in_pool<P: Protocol>(
     };
     let (conversation, run) = placement.worker.pool.call(work).await?;
     placement.count(Place::Pool, run.requests);
+    if placement.worker.service.shared.store().has_upkeep_request() {
+        placement.worker.writer.want_upkeep();
+    }
     Ok((conversation, run))
 }
 

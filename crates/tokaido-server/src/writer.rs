@@ -13,7 +13,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, TryLockError,
-        atomic::Ordering::Relaxed,
+        atomic::{AtomicBool, Ordering::Relaxed},
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     time::{Duration, Instant},
@@ -106,6 +106,7 @@ pub(crate) struct WriterHandle {
     jobs_max: usize,
     /// The pen of the only writer.
     pen: Pen,
+    wants_upkeep: Arc<AtomicBool>,
 }
 
 struct Ticket {
@@ -121,7 +122,10 @@ impl WriterHandle {
     pub(crate) fn new(jobs_max: usize) -> (Self, JobQueue) {
         let (queue, receiver) = channel();
         let (room, pen) = (Arc::new(Semaphore::new(jobs_max)), Pen::default());
-        (Self { queue, room, jobs_max, pen }, JobQueue(Arc::new(Mutex::new(receiver))))
+        let wants_upkeep = Arc::new(AtomicBool::new(false));
+        let jobs =
+            JobQueue { jobs: Arc::new(Mutex::new(receiver)), wants_upkeep: wants_upkeep.clone() };
+        (Self { queue, room, jobs_max, pen, wants_upkeep }, jobs)
     }
 
     /// The pen of the only writer, for its thread; several writers have pens of their own.
@@ -160,6 +164,15 @@ impl WriterHandle {
         let _ = self.queue.send(Ticket { job, room });
     }
 
+    /// Has the writer look after the store as soon as it has answered the jobs that wait, and not only when it is time.
+    pub(crate) fn want_upkeep(&self) {
+        self.wants_upkeep.store(true, Relaxed);
+        // An empty job wakes the writer. If there is no room for it, the writer is awake.
+        if let Ok(room) = self.room.clone().try_acquire_owned() {
+            let _ = self.queue.send(Ticket { job: Box::new(Nothing), room });
+        }
+    }
+
     /// Runs `work` as a job and waits until what it wrote is durable.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
@@ -169,6 +182,15 @@ impl WriterHandle {
         self.submit(Box::new(ClosureJob { work: Some(work), result: None, answer })).await;
         answered.await.map_err(|_| RunError::Lost)?
     }
+}
+
+/// A job that does nothing.
+struct Nothing;
+
+impl Job for Nothing {
+    fn run(&mut self, _: &mut WriterContext<'_>) {}
+
+    fn finish(self: Box<Self>, _: Result<(), CommitError>) {}
 }
 
 /// A closure as a job.
@@ -196,17 +218,21 @@ impl<W: FnOnce(&mut WriterContext<'_>) -> T + Send, T: Send> Job for ClosureJob<
 
 /// The end of the queue that all writers share.
 #[derive(Clone)]
-pub(crate) struct JobQueue(Arc<Mutex<Receiver<Ticket>>>);
+pub(crate) struct JobQueue {
+    jobs: Arc<Mutex<Receiver<Ticket>>>,
+    /// Whether the next [`Upkeep`] is due at once.
+    wants_upkeep: Arc<AtomicBool>,
+}
 
 impl JobQueue {
     /// Waits for a job. Another waiting writer may come first.
     fn wait(&self, timeout: Duration) -> Result<Ticket, RecvTimeoutError> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout)
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout)
     }
 
     /// Takes one more job if there is one. While another writer waits for jobs, there is none.
     fn take(&self) -> Option<Ticket> {
-        let queue = match self.0.try_lock() {
+        let queue = match self.jobs.try_lock() {
             Ok(queue) => queue,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
@@ -297,6 +323,9 @@ impl WriterLoop<'_> {
                 self.on_its_own(|context, metrics| {
                     hooks::as_group(context, metrics, hooks::update);
                 });
+            }
+            if self.is_first && self.queue.wants_upkeep.swap(false, Relaxed) {
+                self.upkeep.due = Instant::now();
             }
             self.upkeep.run_if_due(self.pen, self.pause);
             self.program.heartbeat().idle();

@@ -71,6 +71,11 @@ pub trait Store: Any + Send + Sync {
         Usage::default()
     }
 
+    /// Whether [`WriteTransaction::take_upkeep_request`] would return a request now.
+    fn has_upkeep_request(&self) -> bool {
+        false
+    }
+
     /// Tells `observer` of every group that is committed from now on, until the guard is dropped.
     /// One being committed meanwhile may be left out. `None` if the engine cannot do this.
     fn observe(&self, observer: Arc<dyn Observer>) -> Option<ObserverGuard> {

@@ -111,6 +111,10 @@ impl Store for TableStore {
         self.inner.usage()
     }
 
+    fn has_upkeep_request(&self) -> bool {
+        self.inner.has_upkeep_request()
+    }
+
     fn observe(&self, observer: Arc<dyn Observer>) -> Option<ObserverGuard> {
         self.inner.observe(observer)
     }

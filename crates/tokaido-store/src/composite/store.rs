@@ -120,6 +120,10 @@ impl Store for CompositeStore {
 
     /// Observes only the inner store's databases, not caches: there, records change and are evicted
     /// without a transaction.
+    fn has_upkeep_request(&self) -> bool {
+        self.inner.has_upkeep_request()
+    }
+
     fn observe(&self, observer: Arc<dyn Observer>) -> Option<ObserverGuard> {
         self.inner.observe(observer)
     }

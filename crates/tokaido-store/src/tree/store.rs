@@ -94,6 +94,10 @@ impl Store for TreeStore {
         usage::usage(&self.shared)
     }
 
+    fn has_upkeep_request(&self) -> bool {
+        self.shared.upkeep_requests.has_any()
+    }
+
     fn observe(&self, observer: Arc<dyn Observer>) -> Option<ObserverGuard> {
         Some(self.shared.observers.add(observer))
     }

@@ -31,8 +31,12 @@ impl UpkeepRequests {
         }
     }
 
+    pub(super) fn has_any(&self) -> bool {
+        self.has_any.load(Relaxed)
+    }
+
     pub(super) fn take(&self) -> Option<Request> {
-        if !self.has_any.load(Relaxed) {
+        if !self.has_any() {
             return None;
         }
         let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +63,9 @@ mod tests {
             assert_eq!(requests.take(), Some((database, vec![n])));
         }
         assert_eq!(requests.take(), None);
+        assert!(!requests.has_any());
         requests.add(database, b"again");
+        assert!(requests.has_any());
         assert_eq!(requests.take(), Some((database, b"again".to_vec())));
     }
 }

@@ -79,6 +79,28 @@ fn members_of_sorted_sets_are_counted_once_a_reader_has_asked_for_it() {
 }
 
 #[test]
+fn upkeep_that_is_wanted_is_done_at_once() {
+    let clock = Arc::new(FixedClock(1000));
+    for is_wanted in [false, true] {
+        let clock = clock.clone();
+        let bed = Bed::with_options(tree::Options { clock, ..tree::Options::default() });
+        let main = bed.store.database("main").expect("a name");
+        let mut writer = bed.store.writer().expect("a writer");
+        let record = NewRecord::of(b"v").expiring(Some(1));
+        transact(&mut *writer, |tx| tx.put(main, b"k", record)).expect("a write");
+        drop(writer);
+        let limits = Limits { expiry_interval_ms: 1_000_000, ..bed.limits };
+        if is_wanted {
+            bed.handle.want_upkeep();
+        }
+        let (_, _, bed) = Bed { limits, ..bed }.run();
+        let mut snapshot = bed.store.snapshot().expect("a snapshot");
+        let left = snapshot.statistics(main).expect("statistics").records;
+        assert_eq!(left, u64::from(!is_wanted));
+    }
+}
+
+#[test]
 fn expired_records_stay_if_writes_are_paused_while_the_pen_is_waited_for() {
     let clock = Arc::new(FixedClock(1000));
     let bed = Bed::with_options(tree::Options { clock, ..tree::Options::default() });
