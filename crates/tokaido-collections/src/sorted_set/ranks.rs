@@ -232,7 +232,7 @@ impl Ranks<'_> {
 
     /// How many members there are from a boundary of the next level up to a position, which is a
     /// boundary of this level, unless the level is 0, that of the members themselves.
-    pub(super) fn count_between(
+    fn count_between(
         &self,
         tx: &mut (impl ReadTransaction + ?Sized),
         level: u8,

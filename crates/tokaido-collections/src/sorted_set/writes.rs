@@ -1,6 +1,6 @@
 //! Changing a sorted set.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::{Bound, ControlFlow, Range};
 
 use tokaido_store::{Direction, NewRecord, ReadError, WriteError, WriteTransaction};
 
@@ -142,30 +142,19 @@ impl SortedSet<'_> {
         /// How many members are read before they are removed.
         const BATCH_MEMBERS: u64 = 1024;
         let len = set.len;
-        let mut left = ranks.start..ranks.end.min(len);
-        if left == (0..len) && len > 0 {
-            self.visit_loaded(tx, &set, left, direction, visit)?;
+        let ranks = ranks.start..ranks.end.min(len);
+        if ranks == (0..len) && len > 0 {
+            self.visit_loaded(tx, &set, ranks, direction, visit)?;
             self.place.delete(tx)?;
             return Ok(len);
         }
-        let mut flow = ControlFlow::Continue(());
-        while !left.is_empty() && flow.is_continue() {
-            let count = BATCH_MEMBERS.min(left.end - left.start);
-            let batch = match direction {
-                Direction::Forward => left.start..left.start + count,
-                Direction::Backward => left.end - count..left.end,
-            };
-            left.end -= count;
-            // The member behind them is an end of what is left.
-            let read = match direction {
-                Direction::Forward if batch.start == 0 => 0..batch.end + 1,
-                Direction::Backward if batch.end == set.len => {
-                    batch.start.saturating_sub(1)..batch.end
-                }
-                _ => batch.clone(),
-            };
-            let (mut removed, mut next) = (Vec::new(), None);
-            self.visit_loaded(tx, &set, read, direction, &mut |member, score| {
+        let mut left = ranks.end.saturating_sub(ranks.start);
+        let (mut flow, mut next) = (ControlFlow::Continue(()), None);
+        while left > 0 && flow.is_continue() {
+            let count = BATCH_MEMBERS.min(left);
+            left -= count;
+            let (from, mut removed) = (next.take(), Vec::new());
+            let show: VisitScored<'_> = &mut |member, score| {
                 if removed.len() as u64 == count {
                     next = Some(rank_key(score, member));
                     return ControlFlow::Break(());
@@ -173,16 +162,35 @@ impl SortedSet<'_> {
                 removed.push((member.to_vec(), score));
                 flow = visit(member, score);
                 flow
-            })?;
+            };
+            match (&set.large, from) {
+                (Some(large), Some(from)) => self.visit_from(tx, large, &from, direction, show)?,
+                // With the member behind them, where the next batch begins.
+                _ => {
+                    let (start, end) = (ranks.start, ranks.end);
+                    let read = match direction {
+                        Direction::Forward => start..start + count + 1,
+                        Direction::Backward => (end - count).saturating_sub(1)..end,
+                    };
+                    self.visit_loaded(tx, &set, read, direction, show)?;
+                }
+            }
             for (member, score) in &removed {
                 self.remove_one(tx, &mut set, member, *score)?;
             }
-            if let (Some(next), Some(large)) = (next, &mut set.large) {
-                match direction {
-                    Direction::Forward => large.set_low(&next),
-                    Direction::Backward => large.set_last(&next),
+        }
+        if let Some(large) = &mut set.large {
+            let mut ends = [ranks.start == 0, ranks.end == len];
+            match (direction, next) {
+                (Direction::Forward, Some(next)) if std::mem::take(&mut ends[0]) => {
+                    large.set_low(&next);
                 }
+                (Direction::Backward, Some(next)) if std::mem::take(&mut ends[1]) => {
+                    large.set_last(&next);
+                }
+                _ => {}
             }
+            self.find_ends(tx, large, ends)?;
         }
         let removed = len - set.len;
         if removed > 0 {
@@ -221,6 +229,22 @@ impl SortedSet<'_> {
             Some(large) => self.visit_large_ranks(tx, large, ranks, direction, visit),
             None => visit_packed_ranks(&set.root.value, ranks, direction, visit),
         }
+    }
+
+    /// Visits the members from a position on.
+    fn visit_from(
+        &self,
+        tx: &mut dyn WriteTransaction,
+        large: &Large,
+        from: &[u8],
+        direction: Direction,
+        visit: VisitScored<'_>,
+    ) -> Result<(), ReadError> {
+        let from = large.key(from);
+        let (from, to) = (Bound::Included(&from[..]), Bound::Unbounded);
+        self.visit_keys(tx, large.collection, from, to, direction, &mut |_, member, score| {
+            visit(member, score)
+        })
     }
 
     pub(super) fn load(&self, tx: &mut dyn WriteTransaction) -> Result<Loaded, ReadError> {
@@ -533,6 +557,40 @@ mod tests {
                     assert_eq!(popped, 1);
                 }
                 scores.retain(|n, _| member(*n) != last);
+            }
+            Ok(())
+        });
+    }
+
+    /// More than are read at a time, from the middle and from both ends, with counts and without.
+    #[test]
+    fn ranges_of_many_ranks_are_removed() {
+        in_rounds(4, |round, set, tx, scores| {
+            for n in 0..MEMBERS {
+                scores.insert(n, scattered(n));
+                set.update(tx, Packing::default(), [(&member(n)[..], scattered(n))], |_, s| {
+                    Some(s)
+                })?;
+            }
+            for (ranks, direction) in [
+                (300..2400, Direction::Forward),
+                (0..100, Direction::Backward),
+                (700..800, Direction::Forward),
+                (600..700, Direction::Backward),
+            ] {
+                let mut order: Vec<_> = scores.iter().map(|(n, score)| (*score, *n)).collect();
+                order.sort_by(|a, b| {
+                    a.0.total_cmp(&b.0).then_with(|| member(a.1).cmp(&member(b.1)))
+                });
+                let ranks = if round % 2 == 0 { ranks } else { 0..1500 };
+                let removed = set
+                    .remove_ranks(tx, ranks.clone(), direction, |_, _| ControlFlow::Continue(()))?;
+                let ranks = ranks.start as usize..(ranks.end as usize).min(order.len());
+                assert_eq!(removed as usize, ranks.len());
+                for (_, n) in &order[ranks] {
+                    scores.remove(n);
+                }
+                check(set, tx, scores);
             }
             Ok(())
         });

@@ -289,7 +289,7 @@ limits! {
         value_bytes_max: usize = fixed::VALUE_LEN_MAX, 1..=fixed::VALUE_LEN_MAX as u64;
         /// How often the server looks for expired records and the elements of deleted collections, to free their space
         expiry_interval_ms: u64 = 500, 1..=MS_MAX;
-        /// Maximum number of these records and elements that one transaction removes, never more than 100,000
+        /// Maximum number of these records and elements that one transaction removes, or of members of sorted sets that it counts, never more than 100,000
         expiry_batch_max: usize = 1_000, 1..=COUNT_MAX;
         /// Approximate number of records of each cache that are checked each time
         cache_sweep_max: usize = composite::SWEEP_RECORDS_DEFAULT, 1..=COUNT_MAX;
