@@ -207,12 +207,12 @@ impl<'k> SortedSet<'k> {
         direction: Direction,
         visit: VisitScored<'_>,
     ) -> Result<(), ReadError> {
+        /// Up to this many members from an end of the set, no counts are needed.
+        const WALKED_MAX: u64 = 32;
         let end = ranks.end.min(large.len);
         if ranks.start >= end {
             return Ok(());
         }
-        /// Up to this many members from an end of the set, no counts are needed.
-        const WALKED_MAX: u64 = 32;
         let (first, passed) = match direction {
             Direction::Forward => (ranks.start, ranks.start),
             Direction::Backward => (end - 1, large.len - end),

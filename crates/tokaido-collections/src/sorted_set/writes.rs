@@ -179,6 +179,10 @@ impl SortedSet<'_> {
                 self.remove_one(tx, &mut set, member, *score)?;
             }
         }
+        let removed = len - set.len;
+        if removed == 0 {
+            return Ok(0);
+        }
         if let Some(large) = &mut set.large {
             let mut ends = [ranks.start == 0, ranks.end == len];
             match (direction, next) {
@@ -192,10 +196,7 @@ impl SortedSet<'_> {
             }
             self.find_ends(tx, large, ends)?;
         }
-        let removed = len - set.len;
-        if removed > 0 {
-            self.save(tx, set)?;
-        }
+        self.save(tx, set)?;
         Ok(removed)
     }
 

@@ -118,12 +118,12 @@ impl Store for CompositeStore {
         self.inner.usage()
     }
 
-    /// Observes only the inner store's databases, not caches: there, records change and are evicted
-    /// without a transaction.
     fn has_upkeep_request(&self) -> bool {
         self.inner.has_upkeep_request()
     }
 
+    /// Observes only the inner store's databases, not caches: there, records change and are evicted
+    /// without a transaction.
     fn observe(&self, observer: Arc<dyn Observer>) -> Option<ObserverGuard> {
         self.inner.observe(observer)
     }
