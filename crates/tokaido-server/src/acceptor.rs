@@ -1,8 +1,7 @@
-//! Accepts connections and hands them to the workers. The acceptor runs on a thread of its own or, where there is
-//! only one worker, on that worker's thread, which saves each connection a hop between threads.
+//! Accepts connections. Every worker accepts, on its own thread, and keeps the connection unless another worker has
+//! fewer: the system divides new ones by a hash of their addresses, which would leave workers idle while there are few.
 //!
-//! There is one acceptor, not a listening socket for each worker (`SO_REUSEPORT`): with few connections the kernel's
-//! hash leaves workers idle, and a second server on the same port would go unnoticed.
+//! An acceptor with a thread of its own would cost each connection two hops between threads.
 
 use std::{
     io,
@@ -16,32 +15,51 @@ use std::{
 };
 
 use socket2::{SockRef, TcpKeepalive};
-use tokio::{
-    io::unix::AsyncFd,
-    net::UnixListener,
-    sync::{mpsc, watch},
-    task::{JoinSet, LocalSet},
-};
+use tokio::{io::unix::AsyncFd, net::UnixListener, sync::mpsc, task::JoinSet};
 
 use crate::{
     detect::ProtocolName,
     listeners::{Listener, ListenerSocket},
     metrics::Metrics,
+    permit::Permit,
     transport::{Socket, SocketAddress},
-    worker::{Accepted, Permits},
 };
 
 /// How long to wait after a system error (no file descriptors, no memory) before the next attempt.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
-/// A worker as the acceptor sees it.
+/// A worker keeps a connection that it has accepted if no other one has fewer, give or take one connection in so many.
+const SLACK_PART: usize = 8;
+
+/// A worker as the acceptors see it.
 pub(crate) struct WorkerHandle {
     pub(crate) queue: mpsc::UnboundedSender<Accepted>,
+    /// Connections that it has.
     pub(crate) open: Arc<AtomicUsize>,
 }
 
+/// A connection that a worker is to serve.
+pub(crate) struct Accepted {
+    pub(crate) socket: Socket,
+    pub(crate) peer: SocketAddress,
+    /// The server's end, if its listener has only one address.
+    pub(crate) local: Option<SocketAddr>,
+    /// The protocols that its listener allows, the preferred one first.
+    pub(crate) protocols: Arc<[ProtocolName]>,
+    /// Whether there was room for it. If not, it is refused in its own protocol.
+    pub(crate) admitted: bool,
+    /// Counts it for the limits, as one that is open or one that is being refused.
+    pub(crate) permit: Permit,
+    /// Counts it as its worker's, if it was admitted.
+    pub(crate) of_worker: Option<Permit>,
+}
+
+/// The acceptor of one worker.
+#[derive(Clone)]
 pub(crate) struct Acceptor {
-    pub(crate) workers: Vec<WorkerHandle>,
+    /// The index of the worker.
+    pub(crate) own: usize,
+    pub(crate) workers: Arc<[WorkerHandle]>,
     pub(crate) connections_max: usize,
     /// Connections over the limit that are sent a refusal at one time; more are closed without one.
     pub(crate) refusals_max: usize,
@@ -60,26 +78,15 @@ enum Incoming {
     Unix(UnixListener),
 }
 
-/// Accepts on a thread of its own, until `stop` becomes true or its sender is dropped.
-pub(crate) fn run(
-    acceptor: Acceptor,
-    listeners: Vec<Listener>,
-    mut stop: watch::Receiver<bool>,
-) -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let tasks = LocalSet::new();
-    tasks.block_on(&runtime, async {
-        let _accepting = acceptor.start(listeners)?;
-        // An error means that the server is gone, so stop as well.
-        let _ = stop.wait_for(|&stop| stop).await;
-        Ok(())
-    })
-}
-
 impl Acceptor {
-    /// Accepts in the event loop of this thread, until the returned set is dropped.
-    pub(crate) fn start(self, listeners: Vec<Listener>) -> io::Result<JoinSet<()>> {
-        let (acceptor, mut accepting) = (Rc::new(self), JoinSet::new());
+    /// Accepts in the event loop of this thread, until the returned set is dropped. `keep` takes the connections that
+    /// are for this worker.
+    pub(crate) fn start(
+        self,
+        listeners: Vec<Listener>,
+        keep: impl Fn(Accepted) + 'static,
+    ) -> io::Result<JoinSet<()>> {
+        let (acceptor, keep, mut accepting) = (Rc::new(self), Rc::new(keep), JoinSet::new());
         for Listener { socket, address, protocols, file } in listeners {
             let incoming = match socket {
                 ListenerSocket::Tcp(socket) => {
@@ -90,11 +97,11 @@ impl Acceptor {
                 }
                 ListenerSocket::Unix(socket) => Incoming::Unix(UnixListener::from_std(socket)?),
             };
-            let acceptor = acceptor.clone();
+            let (acceptor, keep) = (acceptor.clone(), keep.clone());
             accepting.spawn_local(async move {
-                // Removed when the task ends.
+                // Removed when the last acceptor ends.
                 let _file = file;
-                acceptor.accept_all(&incoming, &address, &protocols).await;
+                acceptor.accept_all(&incoming, &address, &protocols, &*keep).await;
             });
         }
         Ok(accepting)
@@ -105,6 +112,7 @@ impl Acceptor {
         incoming: &Incoming,
         address: &SocketAddress,
         protocols: &Arc<[ProtocolName]>,
+        keep: &dyn Fn(Accepted),
     ) {
         // A wildcard address does not tell which local address the client used.
         let local = address.tcp().filter(|address| !address.ip().is_unspecified());
@@ -113,7 +121,21 @@ impl Acceptor {
             match self.accept(incoming, address).await {
                 Ok((Ok(socket), peer)) => {
                     failing = false;
-                    self.deal(socket, peer, local, protocols);
+                    if let Some((permit, admitted)) = self.admit() {
+                        let (protocols, of_worker) = (protocols.clone(), None);
+                        self.deal(
+                            Accepted {
+                                socket,
+                                peer,
+                                local,
+                                protocols,
+                                admitted,
+                                permit,
+                                of_worker,
+                            },
+                            keep,
+                        );
+                    }
                 }
                 Ok((Err(error), peer)) => {
                     tracing::debug!(%peer, %error, "a connection broke before it was served");
@@ -158,31 +180,30 @@ impl Acceptor {
         }
     }
 
-    /// Hands a connection to the worker with the fewest connections.
-    fn deal(
-        &self,
-        socket: Socket,
-        peer: SocketAddress,
-        local: Option<SocketAddr>,
-        protocols: &Arc<[ProtocolName]>,
-    ) {
-        let Some(worker) = self.workers.iter().min_by_key(|worker| worker.open.load(Relaxed))
-        else {
-            return;
-        };
-        let admitted = self.open.load(Relaxed) < self.connections_max;
-        let permits = if admitted {
-            Permits::take(&[&self.open, &worker.open])
-        } else {
-            self.metrics.connections_refused.fetch_add(1, Relaxed);
-            if self.refusals.load(Relaxed) >= self.refusals_max {
-                return;
-            }
-            Permits::take(&[&self.refusals])
-        };
-        let protocols = protocols.clone();
-        // If the worker is gone, the server is stopping, and the connection is closed.
-        let _ = worker.queue.send(Accepted { socket, peer, local, protocols, admitted, permits });
+    /// Counts a connection as open, or as one that is refused. `None` if it is closed without a word.
+    fn admit(&self) -> Option<(Permit, bool)> {
+        if let Some(permit) = Permit::take(&self.open, self.connections_max) {
+            return Some((permit, true));
+        }
+        self.metrics.connections_refused.fetch_add(1, Relaxed);
+        Permit::take(&self.refusals, self.refusals_max).map(|permit| (permit, false))
+    }
+
+    /// Keeps a connection, or hands it to the worker with the fewest.
+    fn deal(&self, mut accepted: Accepted, keep: &dyn Fn(Accepted)) {
+        let open = |worker: &WorkerHandle| worker.open.load(Relaxed);
+        let own = &self.workers[self.own];
+        let idlest = self.workers.iter().min_by_key(|worker| open(worker)).unwrap_or(own);
+        let is_kept = open(own) <= open(idlest) + open(idlest) / SLACK_PART;
+        let worker = if is_kept { own } else { idlest };
+        if accepted.admitted {
+            accepted.of_worker = Permit::take(&worker.open, usize::MAX);
+        }
+        match is_kept {
+            true => keep(accepted),
+            // If that worker is gone, the server is stopping, and the connection is closed.
+            false => drop(worker.queue.send(accepted)),
+        }
     }
 }
 
@@ -195,9 +216,57 @@ fn prepare(listener: &TcpListener, keepalive: Duration) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpStream;
+    use std::{cell::RefCell, net::TcpStream, os::unix::net::UnixStream};
 
     use super::*;
+
+    /// Accepts a connection on a worker; returns the worker that gets it.
+    fn accept(acceptor: &Acceptor, kept: &RefCell<Vec<Accepted>>) -> usize {
+        let open = || acceptor.workers.iter().map(|w| w.open.load(Relaxed)).collect::<Vec<_>>();
+        let (before, kept_before) = (open(), kept.borrow().len());
+        let socket = Socket::Unix(UnixStream::pair().expect("two sockets").0);
+        let peer = SocketAddress::Tcp(([127, 0, 0, 1], 1).into());
+        let (permit, admitted) = acceptor.admit().expect("there is room");
+        let (protocols, of_worker) = (Arc::default(), None);
+        acceptor.deal(
+            Accepted { socket, peer, local: None, protocols, admitted, permit, of_worker },
+            &|accepted| kept.borrow_mut().push(accepted),
+        );
+        let found = open().iter().zip(before).position(|(after, before)| *after > before);
+        let found = found.expect("a worker has one more");
+        assert_eq!(kept.borrow().len() - kept_before, usize::from(found == acceptor.own));
+        found
+    }
+
+    #[test]
+    fn a_worker_keeps_what_it_accepts_unless_another_one_has_fewer() {
+        let (queues, _incoming): (Vec<_>, Vec<_>) =
+            (0..2).map(|_| mpsc::unbounded_channel()).unzip();
+        let workers =
+            queues.into_iter().map(|queue| WorkerHandle { queue, open: Arc::default() }).collect();
+        let first = Acceptor {
+            own: 0,
+            workers,
+            connections_max: 100,
+            refusals_max: 0,
+            keepalive: Duration::ZERO,
+            metrics: Arc::new(Metrics::new(2)),
+            open: Arc::default(),
+            refusals: Arc::default(),
+        };
+        let second = Acceptor { own: 1, ..first.clone() };
+        let kept = RefCell::default();
+        let given: Vec<_> = (0..4).map(|_| accept(&first, &kept)).collect();
+        assert_eq!(given, [0, 1, 0, 1]);
+        assert_eq!(accept(&second, &kept), 1);
+        for _ in 0..13 {
+            assert_eq!([accept(&first, &kept), accept(&second, &kept)], [0, 1]);
+        }
+        assert_eq!(accept(&first, &kept), 0);
+        // With 16 connections on either, 18 against 16 is close enough.
+        let given: Vec<_> = (0..4).map(|_| accept(&second, &kept)).collect();
+        assert_eq!(given, [1, 1, 1, 0]);
+    }
 
     #[test]
     fn what_is_set_for_a_listener_holds_for_its_connections() {

@@ -28,6 +28,7 @@ pub mod memcached;
 mod metrics;
 mod outbox;
 mod pause;
+mod permit;
 mod placement;
 mod pool;
 mod procedure_watch;

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::{
     Shared, SharedOptions,
-    acceptor::{self, Acceptor, WorkerHandle},
+    acceptor::{Accepted, Acceptor, WorkerHandle},
     access::{AclFileError, Users},
     affinity,
     config::{Config, ConfigError, Password},
@@ -36,7 +36,7 @@ use crate::{
     threads::Threads,
     transport::SocketAddress,
     watch::{Role, Supervisor, Watch, end_process_after},
-    worker::{self, Accepted, Worker},
+    worker::{self, Worker},
     writer::{self, Pen, WriterContext, WriterHandle},
 };
 
@@ -286,34 +286,30 @@ impl Server {
         let writer = self.spawn_writers()?;
         let pool = self.spawn_pool()?;
         let count = self.service.config.worker_count();
-        let (handles, mut queues): (Vec<_>, Vec<_>) = (0..count)
+        let (handles, queues): (Vec<_>, Vec<_>) = (0..count)
             .map(|_| {
                 let (queue, incoming) = mpsc::unbounded_channel();
                 (WorkerHandle { queue, open: Arc::default() }, incoming)
             })
             .unzip();
         let acceptor = self.acceptor(handles);
-        if count == 1
-            && let Some(queue) = queues.pop()
-        {
-            let accepting = Some((acceptor, listeners));
-            return self.spawn_worker(0, queue, accepting, (&writer, &pool), stopping);
+        let queue_max = self.service.config.limits.accept_queue_max;
+        let mut shares = (1..count)
+            .map(|_| listeners.iter().map(|l| l.for_another_worker(queue_max)).collect())
+            .collect::<Result<Vec<Vec<_>>, _>>()?;
+        shares.push(listeners);
+        for (own, (queue, share)) in queues.into_iter().zip(shares).enumerate() {
+            let accepting = (Acceptor { own, ..acceptor.clone() }, share);
+            self.spawn_worker(queue, accepting, (&writer, &pool), stopping)?;
         }
-        for (i, queue) in queues.into_iter().enumerate() {
-            self.spawn_worker(i, queue, None, (&writer, &pool), stopping)?;
-        }
-        let stopping = stopping.clone();
-        self.threads.spawn(
-            "tokaido-accept",
-            || Ok(()),
-            move |()| report(acceptor::run(acceptor, listeners, stopping)),
-        )
+        Ok(())
     }
 
     fn acceptor(&self, workers: Vec<WorkerHandle>) -> Acceptor {
         let limits = &self.service.config.limits;
         Acceptor {
-            workers,
+            own: 0,
+            workers: workers.into(),
             connections_max: limits.connections_max,
             refusals_max: limits.refusals_max,
             keepalive: Duration::from_millis(limits.keepalive_ms),
@@ -380,13 +376,12 @@ impl Server {
 
     fn spawn_worker(
         &mut self,
-        index: usize,
         incoming: mpsc::UnboundedReceiver<Accepted>,
-        accepting: Option<(Acceptor, Vec<Listener>)>,
+        accepting: (Acceptor, Vec<Listener>),
         (writer, pool): (&WriterHandle, &PoolHandle),
         stopping: &watch::Receiver<bool>,
     ) -> Result<(), StartError> {
-        let service = self.service.clone();
+        let (service, index) = (self.service.clone(), accepting.0.own);
         let (writer, pool, stopping) = (writer.clone(), pool.clone(), stopping.clone());
         let prepare = move || {
             let reading = read_context(&service, Role::Prompt)?;

@@ -1,14 +1,10 @@
-//! A worker: one thread with an event loop, a snapshot and a VM, and the connections dealt to it.
+//! A worker: one thread with an event loop, a snapshot and a VM, and its connections.
 
 use std::{
     cell::{Cell, RefCell},
     io,
-    net::SocketAddr,
     rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
@@ -18,11 +14,10 @@ use tokio::{
 };
 
 use crate::{
-    acceptor::Acceptor,
+    acceptor::{Accepted, Acceptor},
     admission, affinity,
     buffers::Buffers,
     connection::Connections,
-    detect::ProtocolName,
     listeners::Listener,
     metrics::{self, WorkerCounters},
     pool::PoolHandle,
@@ -31,7 +26,6 @@ use crate::{
     service::Service,
     sockets::WorkerSockets,
     timers::{self, OpenTimers},
-    transport::{Socket, SocketAddress},
     writer::WriterHandle,
 };
 
@@ -40,40 +34,6 @@ const STOP_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Maximum number of threads that look up names for the handlers of a worker.
 const LOOK_UPS_MAX: usize = 16;
-
-/// A connection on its way from the acceptor to a worker.
-pub(crate) struct Accepted {
-    pub(crate) socket: Socket,
-    pub(crate) peer: SocketAddress,
-    /// The server's end, if its listener has only one address.
-    pub(crate) local: Option<SocketAddr>,
-    /// The protocols that its listener allows, the preferred one first.
-    pub(crate) protocols: Arc<[ProtocolName]>,
-    /// Whether there was room for it. If not, it is refused in its own protocol.
-    pub(crate) admitted: bool,
-    /// Counts it as open, here and for the limit of connections, until it is dropped.
-    pub(crate) permits: Permits,
-}
-
-/// Permits of one connection in the counts that the acceptor goes by.
-pub(crate) struct Permits(Vec<Arc<AtomicUsize>>);
-
-impl Permits {
-    pub(crate) fn take(counts: &[&Arc<AtomicUsize>]) -> Self {
-        for count in counts {
-            count.fetch_add(1, Relaxed);
-        }
-        Self(counts.iter().map(|&count| count.clone()).collect())
-    }
-}
-
-impl Drop for Permits {
-    fn drop(&mut self) {
-        for count in &self.0 {
-            count.fetch_sub(1, Relaxed);
-        }
-    }
-}
 
 /// What a worker's connections share. It never leaves its thread.
 pub(crate) struct Worker {
@@ -130,12 +90,12 @@ impl Worker {
 
 /// Serves connections until the server stops, and then until the open ones have been answered, but
 /// no longer than the limit. One worker also runs the functions that the server calls periodically.
-/// `accepting` is for a worker that is alone: it accepts its connections itself.
+/// `incoming` are connections that other workers have accepted.
 pub(crate) fn run(
     worker: Worker,
     mut incoming: mpsc::UnboundedReceiver<Accepted>,
     calls_periodic: bool,
-    accepting: Option<(Acceptor, Vec<Listener>)>,
+    (acceptor, listeners): (Acceptor, Vec<Listener>),
 ) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -155,14 +115,12 @@ pub(crate) fn run(
         }
     }
     let served = tasks.block_on(&runtime, async {
+        let (own, opening) = (worker.clone(), connections.clone());
         let accepting =
-            accepting.map(|(acceptor, listeners)| acceptor.start(listeners)).transpose()?;
+            acceptor.start(listeners, move |accepted| take(&own, &opening, accepted))?;
         loop {
             tokio::select! {
-                accepted = incoming.recv() => match accepted {
-                    Some(accepted) => take(&worker, &connections, accepted),
-                    None => break,
-                },
+                Some(accepted) = incoming.recv() => take(&worker, &connections, accepted),
                 // An error means that the server is gone, so stop as well.
                 _ = stopping.wait_for(|&stop| stop) => break,
             }
@@ -196,11 +154,11 @@ pub(crate) fn run(
 
 /// Starts to serve a connection.
 fn take(worker: &Rc<Worker>, connections: &Rc<Connections>, accepted: Accepted) {
-    let Accepted { socket, peer, local, protocols, admitted, permits } = accepted;
+    let Accepted { socket, peer, local, protocols, admitted, permit, of_worker } = accepted;
     let (guard, input) = connections.open(socket, peer, local);
     let worker = worker.clone();
     tokio::task::spawn_local(async move {
-        let _open = (permits, OpenCount::new(&worker.counters));
+        let _open = (permit, of_worker, OpenCount::new(&worker.counters));
         if admitted {
             admission::serve(&worker, guard.connection(), input, &protocols).await;
         } else {

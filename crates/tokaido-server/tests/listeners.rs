@@ -140,6 +140,8 @@ fn tls_is_closed_at_once() {
 #[test]
 fn a_client_that_says_nothing_is_told_so_in_the_protocol_of_the_address() {
     let server = TestServer::start_with(|config| {
+        // One worker accepts in the order of arrival.
+        config.workers = 1;
         config.limits.connections_max = 1;
         config.limits.refusal_ms = 20;
         config.limits.first_line_ms = 20;
