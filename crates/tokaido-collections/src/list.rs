@@ -462,7 +462,7 @@ impl List<'_> {
         indexes: Range<u64>,
     ) -> Result<(), WriteError> {
         for index in indexes {
-            tx.delete(self.place.elements(), &large.key(index))?;
+            tx.delete_existing(self.place.elements(), &large.key(index))?;
         }
         Ok(())
     }

@@ -235,7 +235,7 @@ impl<'k> Table<'k> {
         random: Random<'_>,
         visit: Visit<'_>,
     ) -> Result<u64, WriteError> {
-        let root = self.place.load(tx)?;
+        let mut root = self.place.load(tx)?;
         let len = self.count(root.collection, &root.value)?;
         if count >= len && len > 0 {
             match root.collection {
@@ -255,7 +255,19 @@ impl<'k> Table<'k> {
             Some(collection) => self.sample_large(tx, collection, len, count, random, take)?,
         }
         let mut names = Texts::of(&names);
-        self.remove_from(tx, root, len, &mut iter::from_fn(|| names.next().ok().flatten()))
+        let Some(collection) = root.collection else {
+            let names = &mut iter::from_fn(|| names.next().ok().flatten());
+            return self.remove_from(tx, root, len, names);
+        };
+        let mut removed = 0;
+        while let Some(name) = names.next()? {
+            tx.delete_existing(self.place.elements(), &element_key(collection, name))?;
+            removed += 1;
+        }
+        if removed > 0 {
+            self.save(tx, &mut root, len - removed)?;
+        }
+        Ok(removed)
     }
 
     /// As [`remove`](Self::remove), with the record already loaded. It counts `before` elements.

@@ -217,6 +217,15 @@ pub trait WriteTransaction: ReadTransaction {
     /// As [`put`](Self::put).
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError>;
 
+    /// Deletes a record that the caller has found in this transaction, and that is no collection. An engine that has to
+    /// look for what [`delete`](Self::delete) deletes need not do so here.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    fn delete_existing(&mut self, database: DatabaseId, key: &[u8]) -> Result<(), WriteError> {
+        self.delete(database, key).map(|_| ())
+    }
+
     /// Replaces a record's expiry and marks, and leaves its value as it is. Returns its version
     /// from then on, or `None` if there is no record. A [cache](crate::cache) keeps the version,
     /// too; other engines write the record again.

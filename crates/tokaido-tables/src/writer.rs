@@ -223,6 +223,14 @@ impl WriteTransaction for TableWriter {
         Ok(amended)
     }
 
+    fn delete_existing(&mut self, database: DatabaseId, key: &[u8]) -> Result<(), WriteError> {
+        self.forget_declaration(database, key);
+        match self.indexes(database)? {
+            None => self.within().delete_existing(database, key),
+            Some(_) => self.delete(database, key).map(|_| ()),
+        }
+    }
+
     fn rename(&mut self, database: DatabaseId, from: &[u8], to: &[u8]) -> Result<bool, WriteError> {
         let Some(indexes) = self.indexes(database)?.filter(|_| from != to) else {
             return self.within().rename(database, from, to);

@@ -114,7 +114,7 @@ impl Ranks<'_> {
             let mut counted = 0;
             if level <= own_levels {
                 counted = self.boundary_at(tx, level, rank_key)?.count;
-                tx.delete(self.place.elements(), &self.key(level, rank_key))?;
+                tx.delete_existing(self.place.elements(), &self.key(level, rank_key))?;
             }
             let before = self.boundary_at(tx, level, rank_key)?;
             let count = (before.count + counted).checked_sub(1);

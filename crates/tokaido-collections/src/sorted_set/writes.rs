@@ -314,8 +314,8 @@ impl SortedSet<'_> {
             return Ok(());
         };
         let key = rank_key(score, member);
-        tx.delete(self.place.elements(), &element_key(large.collection, member))?;
-        tx.delete(self.place.elements(), &large.key(&key))?;
+        tx.delete_existing(self.place.elements(), &element_key(large.collection, member))?;
+        tx.delete_existing(self.place.elements(), &large.key(&key))?;
         let mut ranks = large.ranks(self.place);
         ranks.remove(tx, &key, member)?;
         large.counts = ranks.counts;
@@ -390,7 +390,7 @@ impl SortedSet<'_> {
         let elements = self.place.elements();
         let by_member = element_key(large.collection, member);
         tx.put(elements, &by_member, NewRecord::of(&to[..SCORE_LEN]))?;
-        tx.delete(elements, &large.key(&from))?;
+        tx.delete_existing(elements, &large.key(&from))?;
         tx.put(elements, &large.key(&to), NewRecord::of(&[]))?;
         let mut ranks = large.ranks(self.place);
         ranks.shift(tx, [&from, &to], member)?;

@@ -119,7 +119,7 @@ impl Stream<'_> {
                 flow_while(batch.len() < batch_max)
             })?;
             for id in &batch {
-                tx.delete(self.place.elements(), &state.entry_key(*id))?;
+                tx.delete_existing(self.place.elements(), &state.entry_key(*id))?;
             }
             state.len = state.len.saturating_sub(batch.len() as u64);
             state.first_id = batch.last().copied().unwrap_or(state.first_id);
@@ -159,7 +159,7 @@ impl Stream<'_> {
                 flow_while(keys.len() < BATCH_KEYS)
             })?;
             for key in &keys {
-                tx.delete(self.place.elements(), key)?;
+                tx.delete_existing(self.place.elements(), key)?;
             }
             match keys.pop() {
                 Some(last) if keys.len() + 1 == BATCH_KEYS => from = Bound::Excluded(last),

@@ -225,7 +225,7 @@ impl OpenGroup<'_> {
         let elements = self.stream.place.elements();
         let before = self.pending(tx, id)?.map(|before| before.consumer);
         if let Some(before) = before.filter(|before| *before != pending.consumer) {
-            tx.delete(elements, &self.owned_key(before, id))?;
+            tx.delete_existing(elements, &self.owned_key(before, id))?;
             self.count_owned(tx, before, -1)?;
         }
         if before != Some(pending.consumer) {
@@ -250,7 +250,7 @@ impl OpenGroup<'_> {
         id: StreamId,
     ) -> Result<bool, WriteError> {
         let Some(Pending { consumer, .. }) = self.pending(tx, id)? else { return Ok(false) };
-        tx.delete(self.stream.place.elements(), &self.owned_key(consumer, id))?;
+        tx.delete_existing(self.stream.place.elements(), &self.owned_key(consumer, id))?;
         self.count_owned(tx, consumer, -1)?;
         self.remove_pending(tx, id)?;
         Ok(true)
@@ -273,7 +273,7 @@ impl OpenGroup<'_> {
         tx: &mut dyn WriteTransaction,
         id: StreamId,
     ) -> Result<(), WriteError> {
-        tx.delete(self.stream.place.elements(), &self.pending_key(id))?;
+        tx.delete_existing(self.stream.place.elements(), &self.pending_key(id))?;
         self.group.pending = self.group.pending.saturating_sub(1);
         self.first_is_gone |= id == self.group.first_pending;
         Ok(())
@@ -295,7 +295,7 @@ impl OpenGroup<'_> {
                 flow_while(batch.len() < BATCH_IDS)
             })?;
             for &id in &batch {
-                tx.delete(self.stream.place.elements(), &self.owned_key(consumer, id))?;
+                tx.delete_existing(self.stream.place.elements(), &self.owned_key(consumer, id))?;
                 self.remove_pending(tx, id)?;
             }
             removed += batch.len() as u64;

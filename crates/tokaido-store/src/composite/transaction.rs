@@ -240,6 +240,14 @@ impl WriteTransaction for CompositeWriter {
         }
     }
 
+    fn delete_existing(&mut self, database: DatabaseId, key: &[u8]) -> Result<(), WriteError> {
+        match self.engine(database)? {
+            Engine::Inner(inner) => inner.delete_existing(database, key),
+            Engine::Cache(cache, ..) => cache.delete(key).map(|_| ()),
+            Engine::Cdb(_) => Err(WriteError::ReadOnly),
+        }
+    }
+
     fn clear(&mut self, database: DatabaseId) -> Result<(), WriteError> {
         match self.engine(database)? {
             Engine::Inner(inner) => inner.clear(database),

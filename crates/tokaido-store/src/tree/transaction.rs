@@ -421,6 +421,14 @@ impl WriteTransaction for TreeTransaction {
         Ok(is_live)
     }
 
+    fn delete_existing(&mut self, database: DatabaseId, key: &[u8]) -> Result<(), WriteError> {
+        view::check_key(database, key)?;
+        let Some(tree) = self.trees.get(database) else { return Ok(()) };
+        self.account(key.len())?;
+        let old_expiry = self.write(tree, key, None)?;
+        self.move_expiry(database, key, old_expiry, None)
+    }
+
     fn rename(&mut self, database: DatabaseId, from: &[u8], to: &[u8]) -> Result<bool, WriteError> {
         let Some(tree) = self.trees.get(database) else { return Ok(false) };
         let Some(record) = self.get(database, from)? else { return Ok(false) };

@@ -27,15 +27,40 @@ type Model = BTreeMap<(usize, Vec<u8>), ModelRecord>;
 
 #[derive(Clone, Debug)]
 enum Write {
-    Put { key: Vec<u8>, value: Vec<u8>, flags: u32, ttl_ms: Option<u64> },
-    Delete { key: Vec<u8> },
-    Add { key: Vec<u8>, value: Vec<u8> },
-    Replace { key: Vec<u8>, value: Vec<u8> },
-    Increment { key: Vec<u8>, by: i64 },
-    Append { key: Vec<u8>, suffix: Vec<u8> },
+    Put {
+        key: Vec<u8>,
+        value: Vec<u8>,
+        flags: u32,
+        ttl_ms: Option<u64>,
+    },
+    /// The record may be known to exist, if it does.
+    Delete {
+        key: Vec<u8>,
+        is_known: bool,
+    },
+    Add {
+        key: Vec<u8>,
+        value: Vec<u8>,
+    },
+    Replace {
+        key: Vec<u8>,
+        value: Vec<u8>,
+    },
+    Increment {
+        key: Vec<u8>,
+        by: i64,
+    },
+    Append {
+        key: Vec<u8>,
+        suffix: Vec<u8>,
+    },
     Clear,
     Drop,
-    Seek { key: Vec<u8>, included: bool, forward: bool },
+    Seek {
+        key: Vec<u8>,
+        included: bool,
+        forward: bool,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -78,7 +103,7 @@ fn write() -> impl Strategy<Value = Write> {
     prop_oneof![
         6 => (key(), value(), prop_oneof![Just(0u32), any::<u32>()], prop::option::of(0u64..50))
             .prop_map(|(key, value, flags, ttl_ms)| Write::Put { key, value, flags, ttl_ms }),
-        3 => key().prop_map(|key| Write::Delete { key }),
+        3 => (key(), any::<bool>()).prop_map(|(key, is_known)| Write::Delete { key, is_known }),
         1 => (key(), value()).prop_map(|(key, value)| Write::Add { key, value }),
         1 => (key(), value()).prop_map(|(key, value)| Write::Replace { key, value }),
         2 => (key(), -5i64..5).prop_map(|(key, by)| Write::Increment { key, by }),
@@ -161,10 +186,13 @@ fn apply(
             let record = ModelRecord { value: value.clone(), flags: *flags, expires_at_ms };
             model.insert((db, key.clone()), record);
         }
-        Write::Delete { key } => {
+        Write::Delete { key, is_known } => {
             let expected = live(model, db, key, now_ms).is_some();
             model.remove(&(db, key.clone()));
-            prop_assert_eq!(tx.delete(id, key).unwrap(), expected);
+            match *is_known && expected {
+                true => tx.delete_existing(id, key).unwrap(),
+                false => prop_assert_eq!(tx.delete(id, key).unwrap(), expected),
+            }
         }
         Write::Add { key, value } => {
             let expected = live(model, db, key, now_ms).is_none();
