@@ -1,3 +1,5 @@
+// Software for Go that is built on Redis, unmodified.
+
 package client
 
 import (
