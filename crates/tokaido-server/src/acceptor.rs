@@ -1,7 +1,9 @@
-//! Accepts connections. Every worker accepts, on its own thread, and keeps the connection unless another worker has
-//! fewer: the system divides new ones by a hash of their addresses, which would leave workers idle while there are few.
+//! Accepts connections. Several workers accept from the same listening sockets, each on its own thread. A worker keeps
+//! what it accepts, unless another one has fewer connections.
 //!
-//! An acceptor with a thread of its own would cost each connection two hops between threads.
+//! An acceptor with a thread of its own would cost each connection two hops between threads. Listening sockets for each
+//! worker (`SO_REUSEPORT`) would leave connections to a worker that is busy with a long call, though others are idle, and
+//! a second server on the same port would go unnoticed.
 
 use std::{
     io,
@@ -27,6 +29,10 @@ use crate::{
 
 /// How long to wait after a system error (no file descriptors, no memory) before the next attempt.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
+
+/// How many workers accept, at most: several, so that new connections need not wait for one in a long call, but few,
+/// since each new connection wakes all of them that are idle.
+pub(crate) const ACCEPTORS_MAX: usize = 4;
 
 /// A worker keeps a connection that it has accepted if no other one has fewer, give or take one connection in so many.
 const SLACK_PART: usize = 8;

@@ -76,16 +76,10 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// The same address, for another worker.
-    ///
-    /// A TCP address gets another socket. The system divides new connections between the sockets, and wakes only one
-    /// worker for each. A UNIX socket cannot be divided, so it is shared.
-    pub(crate) fn for_another_worker(&self, queue_max: usize) -> Result<Self, ListenError> {
+    /// The same socket, for another event loop.
+    pub(crate) fn try_clone(&self) -> Result<Self, ListenError> {
         let socket = match &self.socket {
-            ListenerSocket::Tcp(socket) => socket
-                .local_addr()
-                .and_then(|address| bind_tcp(address, queue_max, Claim::Shared))
-                .map(ListenerSocket::Tcp),
+            ListenerSocket::Tcp(socket) => socket.try_clone().map(ListenerSocket::Tcp),
             ListenerSocket::Unix(socket) => socket.try_clone().map(ListenerSocket::Unix),
         };
         let Self { address, protocols, file, .. } = self;
@@ -108,7 +102,7 @@ pub(crate) fn open(
     config: &Config,
     needs_authentication: bool,
 ) -> Result<Vec<Listener>, ListenError> {
-    let queue_max = config.limits.accept_queue_max;
+    let queue_max = i32::try_from(config.limits.accept_queue_max).unwrap_or(i32::MAX);
     let mut listeners = Vec::new();
     for listen in &config.listen {
         match &listen.address {
@@ -156,13 +150,13 @@ fn require_loopback(addresses: &[SocketAddr]) -> Result<(), ListenError> {
 fn open_tcp(
     addresses: &[SocketAddr],
     listen: &Listen,
-    queue_max: usize,
+    queue_max: i32,
     listeners: &mut Vec<Listener>,
 ) -> Result<(), ListenError> {
     let count_before = listeners.len();
     let mut failure = None;
     for &address in addresses {
-        let opened = bind_tcp(address, queue_max, Claim::First)
+        let opened = bind_tcp(address, queue_max)
             .and_then(|socket| Ok((SocketAddress::Tcp(socket.local_addr()?), socket)));
         match opened {
             Ok((address, socket)) => listeners.push(Listener {
@@ -187,14 +181,7 @@ fn open_tcp(
     }
 }
 
-/// Whether an address is listened on already, by this server.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Claim {
-    First,
-    Shared,
-}
-
-fn bind_tcp(address: SocketAddr, queue_max: usize, claim: Claim) -> io::Result<TcpListener> {
+fn bind_tcp(address: SocketAddr, queue_max: i32) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     // So that a server can restart at once: connections of the previous one may still be closing.
     socket.set_reuse_address(true)?;
@@ -202,15 +189,12 @@ fn bind_tcp(address: SocketAddr, queue_max: usize, claim: Claim) -> io::Result<T
         socket.set_only_v6(true)?;
     }
     socket.set_nonblocking(true)?;
-    // The first socket may not share its address when it is bound, so that another server there is noticed.
-    socket.set_reuse_port(claim == Claim::Shared)?;
     socket.bind(&address.into())?;
-    socket.set_reuse_port(true)?;
-    socket.listen(i32::try_from(queue_max).unwrap_or(i32::MAX))?;
+    socket.listen(queue_max)?;
     Ok(socket.into())
 }
 
-fn open_unix(path: &Path, listen: &Listen, queue_max: usize) -> Result<Listener, ListenError> {
+fn open_unix(path: &Path, listen: &Listen, queue_max: i32) -> Result<Listener, ListenError> {
     let address = SocketAddress::Unix(path.into());
     let is_there = fs::symlink_metadata(path);
     if is_there.is_ok_and(|metadata| !metadata.file_type().is_socket()) {
@@ -223,7 +207,7 @@ fn open_unix(path: &Path, listen: &Listen, queue_max: usize) -> Result<Listener,
     Ok(Listener { socket, address, protocols: listen.allowed(), file: Some(file.into()) })
 }
 
-fn bind_unix(path: &Path, mode: Mode, queue_max: usize) -> io::Result<(UnixListener, SocketFile)> {
+fn bind_unix(path: &Path, mode: Mode, queue_max: i32) -> io::Result<(UnixListener, SocketFile)> {
     let address = SockAddr::unix(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
@@ -237,7 +221,7 @@ fn bind_unix(path: &Path, mode: Mode, queue_max: usize) -> io::Result<(UnixListe
     let file = SocketFile { path: path.to_owned(), id: id_of(path)? };
     // Nobody can connect before it listens, so nobody gets in under other permissions.
     fs::set_permissions(path, fs::Permissions::from_mode(mode.0))?;
-    socket.listen(i32::try_from(queue_max).unwrap_or(i32::MAX))?;
+    socket.listen(queue_max)?;
     Ok((socket.into(), file))
 }
 
@@ -315,18 +299,6 @@ mod tests {
         let error = open(at("no-such-host.invalid:1"), None).err().expect("nobody knows it");
         assert!(matches!(error, ListenError::Resolve { .. }), "{error}");
         assert!(error.to_string().contains("host of no-such-host.invalid:1"), "{error}");
-    }
-
-    #[test]
-    fn the_workers_of_a_server_share_an_address_and_other_servers_do_not() {
-        let first = open(at("127.0.0.1:0"), None).expect("it listens").remove(0);
-        let second = first.for_another_worker(16).expect("another worker listens");
-        assert_eq!(second.address, first.address);
-        let again = open(at(&first.address.to_string()), None);
-        let error = again.err().expect("a server has it");
-        assert!(matches!(error, ListenError::InUse { .. }), "{error}");
-        let client = std::net::TcpStream::connect(first.address.tcp().expect("TCP"));
-        client.expect("one of them is connected to");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::{
     Shared, SharedOptions,
-    acceptor::{Accepted, Acceptor, WorkerHandle},
+    acceptor::{ACCEPTORS_MAX, Accepted, Acceptor, WorkerHandle},
     access::{AclFileError, Users},
     affinity,
     config::{Config, ConfigError, Password},
@@ -188,7 +188,7 @@ impl Server {
         let procedure_watch = ProcedureWatch::default();
         let mut server =
             Self { service, addresses, load_errors, stop, threads, supervisor, procedure_watch };
-        server.spawn_all(listeners, &stopping)?;
+        server.spawn_all(&listeners, &stopping)?;
         server.watch_procedures(watched)?;
         server.say_started();
         Ok(server)
@@ -275,7 +275,7 @@ impl Server {
     /// Starts the threads, each after those that it hands work to.
     fn spawn_all(
         &mut self,
-        listeners: Vec<Listener>,
+        listeners: &[Listener],
         stopping: &watch::Receiver<bool>,
     ) -> Result<(), StartError> {
         let failed = |error: io::Error| StartError::Thread {
@@ -293,13 +293,11 @@ impl Server {
             })
             .unzip();
         let acceptor = self.acceptor(handles);
-        let queue_max = self.service.config.limits.accept_queue_max;
-        let mut shares = (1..count)
-            .map(|_| listeners.iter().map(|l| l.for_another_worker(queue_max)).collect())
-            .collect::<Result<Vec<Vec<_>>, _>>()?;
-        shares.push(listeners);
-        for (own, (queue, share)) in queues.into_iter().zip(shares).enumerate() {
-            let accepting = (Acceptor { own, ..acceptor.clone() }, share);
+        for (own, queue) in queues.into_iter().enumerate() {
+            let accepted_from = if own < ACCEPTORS_MAX { listeners } else { &[] };
+            let own_listeners =
+                accepted_from.iter().map(Listener::try_clone).collect::<Result<_, _>>()?;
+            let accepting = (Acceptor { own, ..acceptor.clone() }, own_listeners);
             self.spawn_worker(queue, accepting, (&writer, &pool), stopping)?;
         }
         Ok(())

@@ -102,7 +102,7 @@ limits! {
         connections_max: usize = 10_000, 1..=COUNT_MAX;
         /// Maximum number of connections over that limit that get an error before they are closed
         refusals_max: usize = 64, 0..=COUNT_MAX;
-        /// Maximum number of connections waiting in the kernel to be accepted, for each worker
+        /// Maximum number of connections waiting in the kernel to be accepted
         accept_queue_max: usize = 4096, 1..=65_535;
         /// Time limit for the first line of a new connection
         first_line_ms: u64 = 10_000, 1..=MS_MAX;
