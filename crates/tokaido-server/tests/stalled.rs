@@ -11,7 +11,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    thread::{self, ThreadId},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -30,8 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Default)]
 struct Hanging {
     is_let_go: Arc<AtomicBool>,
-    /// The thread of the last call.
-    called_on: Arc<Mutex<Option<ThreadId>>>,
+    /// The name of the thread of the last call.
+    called_on: Arc<Mutex<String>>,
     /// Makes that thread hang when it next loads the procedures, until they are released.
     hangs_at_loading: Arc<AtomicBool>,
 }
@@ -51,7 +51,15 @@ impl Drop for Hold {
     }
 }
 
+fn thread_name() -> String {
+    thread::current().name().unwrap_or_default().to_owned()
+}
+
 impl Hanging {
+    fn called_on(&self) -> String {
+        self.called_on.lock().expect("nothing panics with it").clone()
+    }
+
     fn wait(&self) {
         while !self.is_let_go.load(Relaxed) {
             thread::sleep(Duration::from_millis(1));
@@ -75,8 +83,7 @@ impl Language for Hanging {
         _sources: &Sources,
         _limits: Limits,
     ) -> Result<(Box<dyn Runtime>, Vec<LoadError>), RuntimeError> {
-        let called_on = *self.called_on.lock().expect("nothing panics with it");
-        let is_it = called_on == Some(thread::current().id());
+        let is_it = thread_name() == self.called_on();
         if is_it && self.hangs_at_loading.swap(false, Relaxed) {
             self.wait();
         }
@@ -106,8 +113,7 @@ impl Runtime for HangingRuntime {
         _scope: Scope<'_>,
         _arguments: &[Value],
     ) -> Result<Value, CallError> {
-        *self.language.called_on.lock().expect("nothing panics with it") =
-            Some(thread::current().id());
+        *self.language.called_on.lock().expect("nothing panics with it") = thread_name();
         self.language.wait();
         Ok(Value::Integer(1))
     }
@@ -186,6 +192,8 @@ fn a_worker_that_has_stalled_is_named_on_another_until_it_goes_on() {
             caller.ask(&["FCALL", "hang.read", "0"], ":1\r\n");
         }
         hold.let_go(false);
+        let worker = hold.0.called_on();
+        assert!(worker.starts_with("tokaido-worker-"), "{worker}");
         if what == "one procedure" {
             caller.command(&["FCALL", "hang.read", "0"]);
         } else {
@@ -194,8 +202,10 @@ fn a_worker_that_has_stalled_is_named_on_another_until_it_goes_on() {
             caller.command(&["GET", "k"]);
         }
         let told = health_on(&mut other, 503);
-        let wanted = format!(" has been at {what} for");
-        assert!(told.contains("tokaido-worker-") && told.contains(&wanted), "{told}");
+        let wanted = format!("{worker} has been at {what} for");
+        assert!(told.contains(&wanted), "{told}");
+        // A new connection does not wait for it either.
+        health_on(&mut Client::connect(tcp_address(&server)), 503);
         hold.let_go(true);
         caller.expect(if what == "one procedure" { ":1\r\n" } else { "$-1\r\n" });
         health_on(&mut other, 200);

@@ -217,8 +217,8 @@ pub trait WriteTransaction: ReadTransaction {
     /// As [`put`](Self::put).
     fn delete(&mut self, database: DatabaseId, key: &[u8]) -> Result<bool, WriteError>;
 
-    /// Deletes a record that the caller has found in this transaction, and that is no collection. An engine that has to
-    /// look for what [`delete`](Self::delete) deletes need not do so here.
+    /// Deletes a record that the caller knows to exist, and to be no collection. An engine that has to look for what
+    /// [`delete`](Self::delete) deletes need not do so here. If there is none after all, nothing changes.
     ///
     /// # Errors
     /// As [`put`](Self::put).
