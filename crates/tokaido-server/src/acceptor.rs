@@ -30,6 +30,10 @@ use crate::{
 /// How long to wait after a system error (no file descriptors, no memory) before the next attempt.
 const ERROR_PAUSE: Duration = Duration::from_millis(100);
 
+/// For how many seconds a silent client is not accepted, as far as the system keeps to it: it counts in retransmissions.
+#[cfg(target_os = "linux")]
+static SILENCE_S: libc::c_int = 1;
+
 /// How many workers accept, at most: several, so that new connections need not wait for one in a long call, but few,
 /// since each new connection wakes all of them that are idle.
 pub(crate) const ACCEPTORS_MAX: usize = 4;
@@ -213,16 +217,42 @@ impl Acceptor {
     }
 }
 
-/// Sets the options that accepted sockets inherit from the listening one.
+/// Sets the options of a listening socket, most of which the accepted ones inherit.
 fn prepare(listener: &TcpListener, keepalive: Duration) -> io::Result<()> {
-    let listener = SockRef::from(listener);
-    listener.set_tcp_nodelay(true)?;
-    listener.set_tcp_keepalive(&TcpKeepalive::new().with_time(keepalive))
+    let socket = SockRef::from(listener);
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(keepalive))?;
+    #[cfg(target_os = "linux")]
+    if let Err(error) = defer(listener) {
+        tracing::debug!(%error, "connections are accepted before their first bytes have come");
+    }
+    Ok(())
+}
+
+/// Has the system hold a connection back until its first bytes have come, or the client has been silent for
+/// [`SILENCE_S`]. In all protocols the client begins, so nobody waits for that. A worker can then read the first request
+/// at once: a connection for a single request need not enter its event loop, nor leave it.
+#[cfg(target_os = "linux")]
+fn defer(listener: &TcpListener) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    let (level, option) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
+    let len = size_of_val(&SILENCE_S) as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the option is read from a static of that many bytes.
+    let failed = unsafe {
+        libc::setsockopt(listener.as_raw_fd(), level, option, (&raw const SILENCE_S).cast(), len)
+    } != 0;
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::RefCell, net::TcpStream, os::unix::net::UnixStream};
+    use std::{
+        cell::RefCell,
+        io::{Read, Write},
+        net::TcpStream,
+        os::unix::net::UnixStream,
+    };
 
     use super::*;
 
@@ -286,5 +316,24 @@ mod tests {
         assert!(accepted.keepalive().expect("an option"));
         let time = accepted.tcp_keepalive_time().expect("an option");
         assert_eq!(time, Duration::from_secs(77));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_client_is_accepted_with_its_first_bytes_or_after_some_silence() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        prepare(&listener, Duration::from_secs(77)).expect("prepared");
+        let address = listener.local_addr().expect("an address");
+        let mut client = TcpStream::connect(address).expect("a connection");
+        listener.set_nonblocking(true).expect("an option");
+        let too_early = listener.accept().expect_err("the client is silent");
+        assert_eq!(too_early.kind(), io::ErrorKind::WouldBlock);
+        listener.set_nonblocking(false).expect("an option");
+        client.write_all(b"PING").expect("sent");
+        let (mut accepted, _) = listener.accept().expect("the connection");
+        accepted.set_nonblocking(true).expect("an option");
+        assert_eq!(accepted.read(&mut [0; 9]).expect("they have come"), 4);
+        let _silent = TcpStream::connect(address).expect("a connection");
+        listener.accept().expect("the silent connection");
     }
 }

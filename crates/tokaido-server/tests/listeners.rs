@@ -138,16 +138,18 @@ fn tls_is_closed_at_once() {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_told_so_in_the_protocol_of_the_address() {
+fn a_client_that_says_too_little_is_told_so_in_the_protocol_of_the_address() {
     let server = TestServer::start_with(|config| {
         // One worker accepts in the order of arrival.
         config.workers = 1;
         config.limits.connections_max = 1;
         config.limits.refusal_ms = 20;
-        config.limits.first_line_ms = 20;
+        // A client that has sent nothing at all is accepted after a second.
+        config.limits.first_line_ms = 3000;
         config.listen[0].protocols = vec![ProtocolName::Http];
     });
     let mut first = server.connect();
+    first.send("G");
     assert!(server.connect().text_to_end().starts_with("HTTP/1.1 503 "));
     assert!(first.text_to_end().starts_with("HTTP/1.1 408 "));
 }
