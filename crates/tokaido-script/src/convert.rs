@@ -42,9 +42,9 @@ pub(crate) enum Style {
     /// Integers are exact over 64 bits, `json.null` stands for nil in tables, and an empty object is
     /// marked as one.
     Exact,
-    /// Every number is a Lua number, and tables have no marks. `has_null`: tables have a null that is
-    /// not nil. `is_lenient`: a value that cannot be converted becomes nil.
-    Plain { has_null: bool, is_lenient: bool },
+    /// Every number is a Lua number, and tables have neither marks nor a null. `is_lenient`: a value that cannot be
+    /// converted becomes nil.
+    Plain { is_lenient: bool },
 }
 
 /// The error for tables that cannot be read to their end.
@@ -73,21 +73,6 @@ impl Unconvertible {
     /// As [`message`](Self::message), without the path.
     pub(crate) fn short_message(&self, subject: &str) -> String {
         format!("{subject} has {}, which cannot be passed on", self.what)
-    }
-
-    /// The message as lua-cjson words it.
-    pub(crate) fn message_of_json(&self) -> String {
-        match self.what {
-            "a table as a key" => {
-                "Cannot serialise table: table key must be a number or string".to_owned()
-            }
-            TOO_DEEP => format!("Cannot serialise, excessive nesting ({})", VALUE_DEPTH_MAX + 1),
-            "a coroutine" => "Cannot serialise thread: type not supported".to_owned(),
-            what => match what.strip_prefix("a ") {
-                Some(kind) => format!("Cannot serialise {kind}: type not supported"),
-                None => format!("Cannot serialise {what}"),
-            },
-        }
     }
 
     fn inside(mut self, field: String) -> Self {
@@ -119,24 +104,20 @@ impl Converter {
         }
     }
 
-    /// A plain one that pushes nil in tables as null, if `has_null`.
-    pub(crate) fn with_null(mut self, has_null: bool) -> Self {
-        self.style = Style::Plain { has_null, is_lenient: false };
+    /// One without what only the native API has.
+    pub(crate) fn plain(mut self) -> Self {
+        self.style = Style::Plain { is_lenient: false };
         self
     }
 
-    /// A plain one that reads values that cannot be converted as nil.
-    pub(crate) fn lenient(mut self, is_lenient: bool) -> Self {
-        self.style = Style::Plain { has_null: false, is_lenient };
+    /// As [`plain`](Self::plain), and reads values that cannot be converted as nil.
+    pub(crate) fn lenient(mut self) -> Self {
+        self.style = Style::Plain { is_lenient: true };
         self
-    }
-
-    fn has_null(self) -> bool {
-        matches!(self.style, Style::Exact | Style::Plain { has_null: true, .. })
     }
 
     fn is_lenient(self) -> bool {
-        matches!(self.style, Style::Plain { is_lenient: true, .. })
+        self.style == Style::Plain { is_lenient: true }
     }
 
     /// Pushes a value. `nested` tells whether it is in a table, where `json.null` takes the place of
@@ -149,7 +130,7 @@ impl Converter {
         unsafe {
             ffi::luaL_checkstack(state, 6, c"nested too deeply".as_ptr());
             match value {
-                Value::Nil if nested && self.has_null() => {
+                Value::Nil if nested && self.style == Style::Exact => {
                     ffi::lua_pushlightuserdata(state, ptr::null_mut());
                 }
                 Value::Nil => ffi::lua_pushnil(state),

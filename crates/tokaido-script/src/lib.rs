@@ -12,6 +12,7 @@ mod apache;
 mod bridge;
 pub mod cabinet;
 mod call_error;
+mod cjson;
 #[cfg(test)]
 mod compiled;
 #[cfg(test)]

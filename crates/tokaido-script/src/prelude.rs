@@ -5,7 +5,7 @@ use mlua::{LightUserData, Lua, Table, Variadic, chunk::ChunkMode};
 use crate::{
     Dialect, Limits,
     bridge::{self, Context, call, command, functions},
-    json, openresty, pattern, pattern_weight,
+    cjson, json, openresty, pattern, pattern_weight,
     redis::codecs,
 };
 
@@ -108,6 +108,8 @@ fn rust_side(lua: &Lua, context: *mut Context, limits: Limits) -> mlua::Result<T
     unsafe {
         rust.set("json_encode", lua.create_c_function(json::lua_encode)?)?;
         rust.set("json_decode", lua.create_c_function(json::lua_decode)?)?;
+        rust.set("cjson_encode", lua.create_c_function(cjson::lua_encode)?)?;
+        rust.set("cjson_decode", lua.create_c_function(cjson::lua_decode)?)?;
         rust.set("match_counted", lua.create_c_function(pattern::lua_match)?)?;
         rust.set("weigh_pattern", lua.create_c_function(pattern_weight::lua_weigh)?)?;
         rust.set("find_plain", lua.create_c_function(pattern::lua_find_plain)?)?;

@@ -227,7 +227,7 @@ impl LuaState {
     }
 
     fn enter_redis(&mut self, target: Target, limit: Duration) -> Result<Value, Failure> {
-        let converter = self.context().lua_side.converter.lenient(true);
+        let converter = self.context().lua_side.converter.lenient();
         self.enter(target, &[], converter, limit)
     }
 
@@ -421,7 +421,7 @@ fn take_references(
         bytes_max,
         style: match dialect.has_exact_values {
             true => Style::Exact,
-            false => Style::Plain { has_null: false, is_lenient: false },
+            false => Style::Plain { is_lenient: false },
         },
     };
     // SAFETY: `enter` follows the rules for C functions, and is given the context.

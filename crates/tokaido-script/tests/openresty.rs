@@ -399,3 +399,31 @@ fn light_threads_that_wait_for_each_other_are_an_error() {
     let said = called.unwrap();
     assert!(said.contains("light threads wait for each other"), "{said}");
 }
+
+#[test]
+fn json_has_arrays_that_are_marked_as_such() {
+    let text = r#"-- route: /json
+        local cjson = require "cjson"
+        local function marked(list, meta) return setmetatable(list, meta) end
+        ngx.say(cjson.encode { cjson.empty_array, marked({}, cjson.empty_array_mt), marked({}, {}) })
+        ngx.say(cjson.encode(marked({ a = 1 }, cjson.empty_array_mt)), cjson.encode(marked({ a = 1 }, cjson.array_mt)))
+        ngx.say(cjson.encode(marked({ 1, cjson.null, 3 }, cjson.array_mt)), cjson.encode(marked({}, cjson.array_mt)))
+        cjson.encode_empty_table_as_object(false)
+        cjson.encode_escape_forward_slash(false)
+        cjson.encode_number_precision(16)
+        ngx.say(cjson.encode { {}, "a/b", 1234567890123456, 0.1 })"#;
+    let mut served = runtime(&[("json", text)]);
+    let expected = "[[],[],{}]\n{\"a\":1}[]\n[1,null,3][]\n[[],\"a/b\",1234567890123456,0.1]\n";
+    assert_eq!(body(&mut served, "json"), expected);
+}
+
+#[test]
+fn json_of_any_length_is_read_in_time() {
+    // Numbers were once read with a look at all of the rest of the text.
+    let text = r#"-- route: /json
+        local cjson = require "cjson"
+        local text = "[" .. ("1.5,"):rep(300000) .. "7]"
+        local list = cjson.decode(text)
+        ngx.say(#list, list[300000], list[300001], cjson.encode(list) == text)"#;
+    assert_eq!(body(&mut runtime(&[("json", text)]), "json"), "3000011.57true\n");
+}

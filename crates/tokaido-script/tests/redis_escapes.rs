@@ -197,7 +197,7 @@ const OUT_OF_REACH: &[&str] = &[
     "collectgarbage('stop') return collectgarbage('restart') == 1 and 1",
     "return collectgarbage('setpause', 1000) == 1 and 1",
     "local t = {} t.t = t return cjson.encode(t)",
-    "local t = {} for i = 1, 200 do t = {t} end return cjson.encode(t)",
+    "local t = {} for i = 1, 2000 do t = {t} end return cjson.encode(t)",
     "local t = {} for i = 1, 60 do t = {t, t} end return cjson.encode(t)",
     "local t = {} for i = 1, 60 do t = {t, t} end return t",
     "local s, t = ('x'):rep(2 ^ 22), {} for i = 1, 1000 do t[i] = s end return t",

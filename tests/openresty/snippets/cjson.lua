@@ -43,3 +43,33 @@ try("kept", own.encode_keep_buffer, false)
 local new = safe.new()
 try("new and safe", new.decode, "[")
 try("name", function() return cjson._NAME end)
+for i, number in ipairs { 99999999999999, 100000000000000, 99999999999999.5, 99999999999999.9, -99999999999999, -100000000000000, 2 ^ 53, -2 ^ 53, -1 / 1e308, 1e-5, 123.456, 5e-324, 1.7976931348623157e308 } do
+try("number" .. i, cjson.encode, number)
+if number < 1e9 then try("key" .. i, cjson.encode, { [number + 0.5] = 1 }) end
+end
+try("minus zero", cjson.encode, { -0.0, 0 * -1 })
+for digits = 1, 14 do
+try("set digits" .. digits, own.encode_number_precision, digits)
+try("digits" .. digits, own.encode, { 1, 12, 123456, 1234567890123, 123456789012345, 1234567890123456, 0.1, 123456.789 })
+end
+for i, text in ipairs { "123456789012345", "1234567890123456", "-123456789012345", "-0", "-", "--1", "1.", ".1", "1.5.5", "1e5", "1E+5", "1e-5x", "1e400", "0", "00", "-01", "0.5", "+1", "9007199254740993", "1 2", "[1 2]", "[1,]", "{,}", "{\"a\":}", "{\"a\":1,}", "[\0]", "\0", "a\0", "\"a\0b\"", "\"\\u0000\"", "\"\\n\\t\\u20ac tail", "\"long text before \\\" and after\"", "\"\\ud83d\\u0041\"", "{\"\\u0061\":1}", "nul", "truefalse", "[true false]", "infinity", "-inf", "NaN" } do
+try("odd" .. i, function()
+  local value = cjson.decode(text)
+  return type(value) == "number" and string.format("%.17g", value) or value
+end)
+end
+try("odd numbers", own.decode_invalid_numbers, true)
+for i, text in ipairs { "nan", "-nan", "inf", "-inf", "+1", "0x10", "-0x1f", "010", "infinity", "0x", "nanx", "[1e, 2]" } do
+try("invalid" .. i, function() return tostring(own.decode(text)) end)
+end
+local deep = {}
+for _ = 1, 999 do deep = { deep } end
+try("1000 deep", function() return #cjson.encode(deep) end)
+try("1001 deep", cjson.encode, { deep })
+try("1000 deep text", function() return type(cjson.decode(("["):rep(1000) .. ("]"):rep(1000))) end)
+try("1001 deep text", cjson.decode, ("["):rep(1001) .. ("]"):rep(1001))
+deep[1] = deep
+try("circle", cjson.encode, deep)
+try("holes", cjson.encode, { 1, nil, 3, nil, nil, 6 })
+try("boolean as a key", cjson.encode, { [true] = 1 })
+try("text", cjson.encode, ("plain / \127 \200 "):rep(50) .. "\0")

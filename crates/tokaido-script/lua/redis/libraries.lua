@@ -5,6 +5,7 @@ local core = ...
 
 local seeded, context = core.native.seeded, core.native.context
 local codec, context_address, CODECS = core.rust.codec, core.rust.context, core.rust.codecs
+local encode_json, decode_json = core.rust.cjson_encode, core.rust.cjson_decode
 local error, select, unpack = error, select, unpack
 local format = string.format
 
@@ -24,11 +25,11 @@ core.fail_call = fail
 local cjson, reset = core.new_cjson {
   changed = function() seeded(context) end,
   encode = function(value, set)
-    return run(CODECS.json_encode, value, set.sparse_converts == "on", set.sparse_ratio,
-      set.sparse_safe, set.encode_depth, set.digits, set.encode_invalid)
+    return encode_json(context_address, value, set.sparse_converts == "on", set.sparse_ratio, set.sparse_safe,
+      set.encode_depth, set.digits, set.encode_invalid, true, true)
   end,
   decode = function(given, set)
-    return run(CODECS.json_decode, given, set.decode_depth, set.decode_invalid)
+    return decode_json(context_address, given, set.decode_depth, set.decode_invalid == "on")
   end,
 }
 

@@ -1,4 +1,4 @@
-//! The libraries `cjson`, `cmsgpack` and `struct`, as C functions on the values of their arguments.
+//! The libraries `cmsgpack` and `struct`, as C functions on the values of their arguments.
 
 use std::{
     ffi::c_int,
@@ -7,7 +7,7 @@ use std::{
 
 use mlua::ffi;
 
-use super::{json, json_decode, message_pack, number, pack};
+use super::{message_pack, number, pack};
 use crate::{
     Value,
     bridge::Context,
@@ -33,33 +33,28 @@ impl Tally {
     }
 }
 
-/// Gets the arguments, and the maximum length of the result.
-type Run = fn(&[Value], usize) -> Result<Value, String>;
+/// Gets the arguments.
+type Run = fn(&[Value]) -> Result<Value, String>;
 
-/// A codec: its name, its function, whether functions and other values that cannot be converted count
-/// as nil in its arguments, and whether nil in a table of its result is `cjson.null`.
+/// A codec: its name and its function.
 pub(crate) struct Codec {
     pub(crate) name: &'static str,
     run: Run,
-    is_lenient: bool,
-    has_null: bool,
 }
 
 impl Codec {
     const fn new(name: &'static str, run: Run) -> Self {
-        Self { name, run, is_lenient: true, has_null: false }
+        Self { name, run }
     }
 }
 
 /// Every codec; Lua calls them by index.
-pub(crate) static CODECS: [Codec; 7] = [
-    Codec { is_lenient: false, ..Codec::new("json_encode", json_encode) },
-    Codec { has_null: true, ..Codec::new("json_decode", json_decode) },
+pub(crate) static CODECS: [Codec; 5] = [
     Codec::new("pack", message_pack_pack),
     Codec::new("unpack", message_pack_unpack),
-    Codec::new("struct_pack", |arguments, _| pack::pack(arguments).map(Value::String)),
-    Codec::new("struct_unpack", |arguments, _| pack::unpack(arguments).map(Value::Array)),
-    Codec::new("struct_size", |arguments, _| {
+    Codec::new("struct_pack", |arguments| pack::pack(arguments).map(Value::String)),
+    Codec::new("struct_unpack", |arguments| pack::unpack(arguments).map(Value::Array)),
+    Codec::new("struct_size", |arguments| {
         pack::size(arguments).map(|size| Value::Integer(size as i64))
     }),
 ];
@@ -76,36 +71,7 @@ fn text(arguments: &[Value], place: usize) -> &[u8] {
     }
 }
 
-/// `(value, sparse_converts, sparse_ratio, sparse_safe, depth_max, digits, invalid_numbers)`.
-fn json_encode(arguments: &[Value], len_max: usize) -> Result<Value, String> {
-    let options = json::Options {
-        sparse_converts: arguments.get(1) == Some(&Value::Boolean(true)),
-        sparse_ratio: count(arguments, 2),
-        sparse_safe: count(arguments, 3),
-        len_max,
-        depth_max: count(arguments, 4) as usize,
-        digits: count(arguments, 5) as u8,
-        invalid_numbers: match text(arguments, 6) {
-            b"on" => json::InvalidNumbers::Written,
-            b"null" => json::InvalidNumbers::Null,
-            _ => json::InvalidNumbers::Refused,
-        },
-    };
-    let mut out = Vec::new();
-    json::encode(arguments.first().unwrap_or(&Value::Nil), &options, 0, &mut out)?;
-    Ok(Value::String(out))
-}
-
-/// `(text, depth_max, invalid_numbers)`.
-fn json_decode(arguments: &[Value], _: usize) -> Result<Value, String> {
-    let options = json_decode::Options {
-        depth_max: (count(arguments, 1) as usize).min(limits::VALUE_DEPTH_MAX),
-        invalid_numbers: text(arguments, 2) == b"on",
-    };
-    json_decode::decode(text(arguments, 0), &options)
-}
-
-fn message_pack_pack(arguments: &[Value], _: usize) -> Result<Value, String> {
+fn message_pack_pack(arguments: &[Value]) -> Result<Value, String> {
     let mut out = Vec::new();
     for argument in arguments {
         message_pack::pack(argument, 0, &mut out);
@@ -114,7 +80,7 @@ fn message_pack_pack(arguments: &[Value], _: usize) -> Result<Value, String> {
 }
 
 /// `(text, offset, limit)` → an array of the number of values, where the next begins, and the values.
-fn message_pack_unpack(arguments: &[Value], _: usize) -> Result<Value, String> {
+fn message_pack_unpack(arguments: &[Value]) -> Result<Value, String> {
     let (offset, limit) = (count(arguments, 1) as usize, count(arguments, 2) as usize);
     let (values, at) = message_pack::unpack(text(arguments, 0), offset, limit)?;
     let head = [Value::Integer(values.len() as i64), Value::Integer(at as i64)];
@@ -137,8 +103,7 @@ pub(crate) unsafe extern "C-unwind" fn lua_codec(state: *mut ffi::lua_State) -> 
         };
         let value = &*context.parsed.insert(value);
         ffi::lua_pushboolean(state, c_int::from(ok));
-        let converter = context.lua_side.converter.with_null(codec.has_null);
-        converter.push(state, value, codec.has_null);
+        context.lua_side.converter.plain().push(state, value, false);
         context.parsed = None;
         2
     }
@@ -150,13 +115,14 @@ unsafe fn run(
     context: &Context,
     codec: &Codec,
 ) -> Result<Value, String> {
-    let converter = context.lua_side.converter.lenient(codec.is_lenient);
+    // Functions and other values that cannot be converted count as nil.
+    let converter = context.lua_side.converter.lenient();
     // SAFETY: reading the arguments leaves the stack as it was.
     let arguments: Result<Vec<Value>, Unconvertible> = unsafe {
         let read = |at| converter.read(state, at);
         (3..=ffi::lua_gettop(state)).map(read).collect()
     };
-    let arguments = arguments.map_err(|why| why.message_of_json())?;
-    catch_unwind(AssertUnwindSafe(|| (codec.run)(&arguments, converter.bytes_max)))
+    let arguments = arguments.map_err(|why| why.short_message("an argument"))?;
+    catch_unwind(AssertUnwindSafe(|| (codec.run)(&arguments)))
         .unwrap_or_else(|_| Err("a codec panicked, which is a fault of tokaido".to_owned()))
 }

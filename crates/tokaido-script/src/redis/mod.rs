@@ -1,12 +1,10 @@
 //! Scripts that clients send, in Redis's dialect: a virtual machine of their own, separate from that of
-//! procedures, another for libraries of functions, and the libraries `cjson`, `cmsgpack` and `struct` on values.
+//! procedures, another for libraries of functions, and the libraries `cmsgpack` and `struct` on values.
 
 pub(crate) mod codecs;
 mod functions;
-mod json;
-mod json_decode;
 mod message_pack;
-mod number;
+pub(crate) mod number;
 mod pack;
 mod sha1;
 mod texts;

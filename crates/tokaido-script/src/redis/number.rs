@@ -1,6 +1,6 @@
 //! Numbers as C reads and writes them.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 
 use crate::Value;
 
@@ -9,6 +9,13 @@ const TEXT_LEN_MAX: usize = 32;
 
 /// A number as `printf("%.*g")` writes it.
 pub(super) fn format_general(number: f64, digits: u8) -> String {
+    let mut text = Vec::new();
+    put_general(number, digits, &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Appends a number as `printf("%.*g")` writes it.
+pub(crate) fn put_general(number: f64, digits: u8, out: &mut Vec<u8>) {
     let mut text = [0u8; TEXT_LEN_MAX];
     // SAFETY: the buffer has the given length, and the format takes an int and a double.
     let written = unsafe {
@@ -21,17 +28,19 @@ pub(super) fn format_general(number: f64, digits: u8) -> String {
         )
     };
     let len = usize::try_from(written).unwrap_or(0).min(TEXT_LEN_MAX - 1);
-    String::from_utf8_lossy(&text[..len]).into_owned()
+    out.extend_from_slice(&text[..len]);
 }
 
 /// The number that a text begins with, as `strtod` reads it, and how many bytes of the text it is;
-/// 0 if there is none.
-pub(super) fn parse_prefix(text: &CStr) -> (f64, usize) {
+/// 0 if there is none. The text must end in a zero.
+pub(crate) fn parse_prefix(text: &[u8]) -> (f64, usize) {
+    assert_eq!(text.last(), Some(&0));
+    let text = text.as_ptr().cast::<c_char>();
     let mut end = std::ptr::null_mut();
     // SAFETY: the text ends with a zero, and `end` is set to a position in it.
     unsafe {
-        let number = libc::strtod(text.as_ptr(), &raw mut end);
-        (number, end.offset_from(text.as_ptr()).unsigned_abs())
+        let number = libc::strtod(text, &raw mut end);
+        (number, end.cast_const().offset_from(text).unsigned_abs())
     }
 }
 
