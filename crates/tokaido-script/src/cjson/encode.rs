@@ -77,6 +77,7 @@ pub(crate) unsafe extern "C-unwind" fn lua_encode(state: *mut ffi::lua_State) ->
         let has_failed = encoded.is_err();
         if let Err(message) = encoded {
             *out = message.into_bytes();
+            ffi::lua_settop(state, 0);
             ffi::lua_pushnil(state);
         }
         push_bytes(state, out);
@@ -90,13 +91,10 @@ impl Settings {
     /// # Safety
     /// As [`lua_encode`].
     unsafe fn read(state: *mut ffi::lua_State) -> Self {
-        // SAFETY: these accept whatever is there, or is not.
-        let (number, is_on) = unsafe {
-            let number = |at| ffi::lua_tonumber(state, at);
-            (number, |at| ffi::lua_toboolean(state, at) != 0)
-        };
-        // SAFETY: as above, and a string is asked for only where there is one.
+        // SAFETY: these accept whatever is there, or is not; a string is asked for only where there is one.
         unsafe {
+            let number = |at| ffi::lua_tonumber(state, at);
+            let is_on = |at| ffi::lua_toboolean(state, at) != 0;
             let digits = number(7) as u8;
             let invalid = match ffi::lua_type(state, 8) {
                 ffi::LUA_TSTRING => string(state, 8),
@@ -143,7 +141,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Appends the JSON of the value at `index`, which is absolute, and leaves the stack as it was.
+    /// Appends the JSON of the value at `index`, which is absolute, and leaves the stack as it was unless it fails.
     ///
     /// # Safety
     /// As for all of these: the state is valid.
@@ -286,7 +284,7 @@ impl Encoder<'_> {
                 }
                 len = len.max(place);
                 count += 1.0;
-                self.count().inspect_err(|_| ffi::lua_pop(state, 1))?;
+                self.count()?;
             }
         }
         let Settings { sparse_ratio, sparse_safe, sparse_converts, .. } = self.settings;
@@ -308,9 +306,8 @@ impl Encoder<'_> {
             // SAFETY: as in `put_table`.
             unsafe {
                 ffi::lua_rawgeti(self.state, index, place as ffi::lua_Integer);
-                let item = self.put(ffi::lua_gettop(self.state), depth);
+                self.put(ffi::lua_gettop(self.state), depth)?;
                 ffi::lua_pop(self.state, 1);
-                item?;
             }
         }
         self.out.push(b']');
@@ -329,9 +326,9 @@ impl Encoder<'_> {
                     self.out.push(b',');
                 }
                 let top = ffi::lua_gettop(state);
-                let entry = self.put_key(top - 1).and_then(|()| self.put(top, depth));
+                self.put_key(top - 1)?;
+                self.put(top, depth)?;
                 ffi::lua_pop(state, 1);
-                entry.inspect_err(|_| ffi::lua_pop(state, 1))?;
             }
         }
         self.out.push(b'}');
