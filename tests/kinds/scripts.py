@@ -292,7 +292,11 @@ return cjson.decode({})
 return cjson.decode()
 return cjson.decode('1', 2)
 return {cjson.encode_sparse_array()}
-return {tostring(cjson.encode_sparse_array(true, 3, 5)), cjson.encode({[100] = 2})}
+local on = cjson.encode_sparse_array(true, 3, 5) local back = cjson.decode(cjson.encode({[1] = 1, [100] = 2})) return {tostring(on), back['1'], back['100'], back[1] == nil}
+local t = {} for i = 1, 999 do t = {t} end return #cjson.encode(t)
+local t = {} for i = 1, 1000 do t = {t} end return cjson.encode(t)
+return type(cjson.decode(('['):rep(1000) .. (']'):rep(1000)))
+return cjson.decode(('['):rep(1001) .. (']'):rep(1001))
 cjson.encode_sparse_array(true) return cjson.encode({[100] = 2})
 cjson.encode_sparse_array(false, 0) return #cjson.encode({[100] = 2})
 return cjson.encode_sparse_array('x')

@@ -164,8 +164,11 @@ pub(crate) unsafe extern "C-unwind" fn lua_encode(state: *mut ffi::lua_State) ->
     }
 }
 
-/// Pushes `context.scratch`, or nil and the message.
-unsafe fn answer(
+/// Pushes `context.scratch`, or nil and the message. May raise.
+///
+/// # Safety
+/// To be called as the last thing in a C function, which has room for two more values.
+pub(crate) unsafe fn answer(
     state: *mut ffi::lua_State,
     context: &mut Context,
     message: Option<String>,
@@ -175,7 +178,7 @@ unsafe fn answer(
         context.scratch.clear();
         context.scratch.extend_from_slice(message.as_bytes());
     }
-    // SAFETY: called within a C function, which has room for 20 values.
+    // SAFETY: the caller's promise. The context owns what is pushed.
     unsafe {
         if failed {
             ffi::lua_pushnil(state);

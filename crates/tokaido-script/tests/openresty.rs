@@ -427,3 +427,17 @@ fn json_of_any_length_is_read_in_time() {
         ngx.say(#list, list[300000], list[300001], cjson.encode(list) == text)"#;
     assert_eq!(body(&mut runtime(&[("json", text)]), "json"), "3000011.57true\n");
 }
+
+#[test]
+fn json_has_no_more_values_than_anything_else() {
+    let text = r#"-- route: /json
+        local cjson = require "cjson"
+        local part = {}
+        for i = 1, 2001 do part[i] = 1 end
+        local whole = {}
+        for i = 1, 2000 do whole[i] = part end
+        ngx.say(select(2, pcall(cjson.encode, whole)))"#;
+    let limits = Limits { time: Duration::from_secs(30), ..Limits::default() };
+    let mut served = limited(&[("json", text)], limits);
+    assert_eq!(body(&mut served, "json"), "more than 4000000 values\n");
+}

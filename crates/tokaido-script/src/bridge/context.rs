@@ -103,8 +103,6 @@ pub(crate) struct Context {
     poison: Option<String>,
     /// Holds what `reply.data` points to if that is not the store's.
     pub(crate) scratch: Vec<u8>,
-    /// A JSON text or message being pushed, kept here because a raise would not drop it.
-    pub(crate) json: Vec<u8>,
     /// What `reply.key` points to if that says why something failed.
     pub(crate) message: Vec<u8>,
     pub(crate) many: Many,
@@ -206,7 +204,6 @@ impl Context {
             running: None,
             poison: None,
             scratch: Vec::new(),
-            json: Vec::new(),
             message: Vec::new(),
             many: Many::default(),
             page: LoadedPage::default(),
@@ -282,9 +279,6 @@ impl Context {
         self.parsed = None;
         if self.scratch.capacity() > BUFFER_KEPT_MAX {
             self.scratch = Vec::new();
-        }
-        if self.json.capacity() > BUFFER_KEPT_MAX {
-            self.json = Vec::new();
         }
         self.many.give_back();
         self.poison.take()

@@ -8,22 +8,7 @@ use super::{
     DEPTH_MAX,
     tokens::{Token, Tokens},
 };
-use crate::{
-    bridge::Context,
-    convert::{VALUES_PER_LOOK, push_bytes},
-    limits::VALUE_COUNT_MAX,
-    watchdog,
-};
-
-/// Why a text is not decoded. It owns nothing, since a raise would not drop it.
-#[derive(Clone, Copy)]
-enum Failure {
-    OtherEncoding,
-    Unexpected { expected: &'static str, found: &'static str },
-    TooDeep,
-    TooMany,
-    OutOfTime,
-}
+use crate::{bridge::Context, convert::push_bytes, json::answer, redis::codecs::Tally};
 
 /// Makes Lua's values of the tokens.
 struct Decoder<'t> {
@@ -31,7 +16,7 @@ struct Decoder<'t> {
     tokens: Tokens<'t>,
     depth: usize,
     depth_max: usize,
-    values: usize,
+    tally: Tally,
 }
 
 /// `cjson_decode(context, text, depth_max, takes_invalid_numbers)` → the value, or nil and a message.
@@ -40,7 +25,7 @@ struct Decoder<'t> {
 /// To be called from Lua with the VM's context, a string, a number and a boolean.
 pub(crate) unsafe extern "C-unwind" fn lua_decode(state: *mut ffi::lua_State) -> c_int {
     // SAFETY: the prelude passes the context and a string, which stays on the stack and whose bytes are followed by a
-    // zero. Pushing may raise; all that is owned is in the context.
+    // zero. Pushing may raise; all that is owned then is in the context.
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         let mut len = 0;
@@ -48,60 +33,41 @@ pub(crate) unsafe extern "C-unwind" fn lua_decode(state: *mut ffi::lua_State) ->
         let text = std::slice::from_raw_parts(text, len + 1);
         let depth_max = (ffi::lua_tonumber(state, 3) as usize).min(DEPTH_MAX);
         let takes_invalid_numbers = ffi::lua_toboolean(state, 4) != 0;
-        let buffer = &raw mut context.json;
-        let tokens = Tokens::of(text, takes_invalid_numbers, &mut *buffer);
-        let mut decoder = Decoder { state, tokens, depth: 0, depth_max, values: 0 };
-        let is_other = len >= 2 && text[..2].contains(&0);
-        let decoded = if is_other { Err(Failure::OtherEncoding) } else { decoder.whole() };
-        let Err(failure) = decoded else { return 1 };
-        let message = decoder.message(failure).into_bytes();
-        *buffer = message;
+        let tokens = Tokens::of(text, takes_invalid_numbers, &mut context.scratch);
+        let mut decoder = Decoder { state, tokens, depth: 0, depth_max, tally: Tally::default() };
+        let decoded = match len >= 2 && text[..2].contains(&0) {
+            true => Err("JSON parser does not support UTF-16 or UTF-32".to_owned()),
+            false => decoder.whole(),
+        };
+        let Err(message) = decoded else { return 1 };
         ffi::lua_settop(state, 0);
-        ffi::lua_pushnil(state);
-        push_bytes(state, &*buffer);
-        2
+        answer(state, context, Some(message))
     }
 }
 
+/// A message is only made where nothing is pushed any more, since a raise would not drop it.
 impl Decoder<'_> {
-    fn message(&self, failure: Failure) -> String {
-        let (depth, at) = (self.depth, self.tokens.at);
-        match failure {
-            Failure::OtherEncoding => "JSON parser does not support UTF-16 or UTF-32".to_owned(),
-            Failure::Unexpected { expected, found } => {
-                let place = self.tokens.token_at + 1;
-                format!("Expected {expected} but found {found} at character {place}")
-            }
-            Failure::TooDeep => {
-                format!("Found too many nested data structures ({depth}) at character {at}")
-            }
-            Failure::TooMany => format!("more than {VALUE_COUNT_MAX} values"),
-            Failure::OutOfTime => "more values than the time limit allows".to_owned(),
-        }
+    fn unexpected(&self, expected: &str, found: Token<'_>) -> String {
+        let place = self.tokens.token_at + 1;
+        format!("Expected {expected} but found {} at character {place}", found.name())
     }
 
     /// Pushes the only value of the text.
     ///
     /// # Safety
     /// As for all of these: the state is valid and runs under a protected call.
-    unsafe fn whole(&mut self) -> Result<(), Failure> {
+    unsafe fn whole(&mut self) -> Result<(), String> {
         let token = self.tokens.next();
         // SAFETY: the caller's promise.
         unsafe { self.push(token)? };
         match self.tokens.next() {
             Token::End => Ok(()),
-            other => Err(unexpected("the end", other)),
+            other => Err(self.unexpected("the end", other)),
         }
     }
 
-    unsafe fn push(&mut self, token: Token<'_>) -> Result<(), Failure> {
-        self.values += 1;
-        if self.values > VALUE_COUNT_MAX {
-            return Err(Failure::TooMany);
-        }
-        if self.values.is_multiple_of(VALUES_PER_LOOK) && watchdog::is_stopping() {
-            return Err(Failure::OutOfTime);
-        }
+    unsafe fn push(&mut self, token: Token<'_>) -> Result<(), String> {
+        self.tally.count(1)?;
         let state = self.state;
         // SAFETY: each table has made room for what is in it.
         unsafe {
@@ -113,7 +79,10 @@ impl Decoder<'_> {
                 Token::ArrayBegin | Token::ObjectBegin => {
                     self.depth += 1;
                     if self.depth > self.depth_max || ffi::lua_checkstack(state, 4) == 0 {
-                        return Err(Failure::TooDeep);
+                        let (depth, at) = (self.depth, self.tokens.at);
+                        return Err(format!(
+                            "Found too many nested data structures ({depth}) at character {at}"
+                        ));
                     }
                     ffi::lua_createtable(state, 0, 0);
                     match token {
@@ -122,7 +91,7 @@ impl Decoder<'_> {
                     }
                     self.depth -= 1;
                 }
-                other => return Err(unexpected("value", other)),
+                other => return Err(self.unexpected("value", other)),
             }
         }
         Ok(())
@@ -138,7 +107,7 @@ impl Decoder<'_> {
     }
 
     /// Reads the elements into the table on the stack.
-    unsafe fn fill_array(&mut self) -> Result<(), Failure> {
+    unsafe fn fill_array(&mut self) -> Result<(), String> {
         let mut token = self.tokens.next();
         if token == Token::ArrayEnd {
             return Ok(());
@@ -152,14 +121,14 @@ impl Decoder<'_> {
             match self.tokens.next() {
                 Token::ArrayEnd => break,
                 Token::Comma => token = self.tokens.next(),
-                other => return Err(unexpected("comma or array end", other)),
+                other => return Err(self.unexpected("comma or array end", other)),
             }
         }
         Ok(())
     }
 
     /// Reads the entries into the table on the stack.
-    unsafe fn fill_object(&mut self) -> Result<(), Failure> {
+    unsafe fn fill_object(&mut self) -> Result<(), String> {
         let mut token = self.tokens.next();
         if token == Token::ObjectEnd {
             return Ok(());
@@ -168,11 +137,11 @@ impl Decoder<'_> {
             match token {
                 // SAFETY: as in `push`.
                 Token::String(_) | Token::Unescaped => unsafe { self.push_string(token) },
-                other => return Err(unexpected("object key string", other)),
+                other => return Err(self.unexpected("object key string", other)),
             }
             match self.tokens.next() {
                 Token::Colon => {}
-                other => return Err(unexpected("colon", other)),
+                other => return Err(self.unexpected("colon", other)),
             }
             let token_of_value = self.tokens.next();
             // SAFETY: as in `push`.
@@ -183,12 +152,8 @@ impl Decoder<'_> {
             match self.tokens.next() {
                 Token::ObjectEnd => return Ok(()),
                 Token::Comma => token = self.tokens.next(),
-                other => return Err(unexpected("comma or object end", other)),
+                other => return Err(self.unexpected("comma or object end", other)),
             }
         }
     }
-}
-
-fn unexpected(expected: &'static str, found: Token<'_>) -> Failure {
-    Failure::Unexpected { expected, found: found.name() }
 }

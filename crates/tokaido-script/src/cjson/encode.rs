@@ -10,8 +10,9 @@ use mlua::ffi;
 use super::DEPTH_MAX;
 use crate::{
     bridge::Context,
-    convert::{VALUES_PER_LOOK, push_bytes, string},
-    redis::number::put_general,
+    convert::{VALUES_PER_LOOK, string},
+    json::answer,
+    redis::{codecs::Tally, number::put_general},
     watchdog,
 };
 
@@ -55,8 +56,7 @@ struct Encoder<'o> {
     out: &'o mut Vec<u8>,
     /// Maximum length of the text.
     len_max: usize,
-    /// Values and keys so far.
-    seen: usize,
+    tally: Tally,
 }
 
 /// `cjson_encode(context, value, sparse_converts, sparse_ratio, sparse_safe, depth_max, digits, invalid_numbers,
@@ -69,19 +69,13 @@ pub(crate) unsafe extern "C-unwind" fn lua_encode(state: *mut ffi::lua_State) ->
     unsafe {
         let context = &mut *ffi::lua_touserdata(state, 1).cast::<Context>();
         let len_max = context.lua_side.converter.bytes_max;
-        let (settings, out) = (Settings::read(state), &mut context.json);
+        let (settings, out) = (Settings::read(state), &mut context.scratch);
         out.clear();
-        let mut encoder = Encoder { state, settings, out, len_max, seen: 0 };
+        let mut encoder = Encoder { state, settings, out, len_max, tally: Tally::default() };
         let encoded = catch_unwind(AssertUnwindSafe(|| encoder.put(2, 0)))
             .unwrap_or_else(|_| Err("a codec panicked, which is a fault of tokaido".to_owned()));
-        let has_failed = encoded.is_err();
-        if let Err(message) = encoded {
-            *out = message.into_bytes();
-            ffi::lua_settop(state, 0);
-            ffi::lua_pushnil(state);
-        }
-        push_bytes(state, out);
-        1 + c_int::from(has_failed)
+        ffi::lua_settop(state, 0);
+        answer(state, context, encoded.err())
     }
 }
 
@@ -129,24 +123,15 @@ enum Shape {
 }
 
 impl Encoder<'_> {
-    /// Looks now and then whether to stop.
-    fn count(&mut self) -> Result<(), String> {
-        self.seen += 1;
-        if self.seen.is_multiple_of(VALUES_PER_LOOK) && watchdog::is_stopping() {
-            return Err("Cannot serialise, the time limit is over".to_owned());
-        }
-        if self.out.len() > self.len_max {
-            return Err(format!("Cannot serialise, more than {} bytes", self.len_max));
-        }
-        Ok(())
-    }
-
     /// Appends the JSON of the value at `index`, which is absolute, and leaves the stack as it was unless it fails.
     ///
     /// # Safety
     /// As for all of these: the state is valid.
     unsafe fn put(&mut self, index: c_int, depth: usize) -> Result<(), String> {
-        self.count()?;
+        self.tally.count(1)?;
+        if self.out.len() > self.len_max {
+            return Err(format!("Cannot serialise, more than {} bytes", self.len_max));
+        }
         let state = self.state;
         // SAFETY: each arm reads what the value is.
         unsafe {
@@ -240,7 +225,7 @@ impl Encoder<'_> {
         }
     }
 
-    unsafe fn shape(&mut self, index: c_int) -> Result<Shape, String> {
+    unsafe fn shape(&self, index: c_int) -> Result<Shape, String> {
         let state = self.state;
         // SAFETY: as in `put_table`.
         unsafe {
@@ -268,9 +253,9 @@ impl Encoder<'_> {
     }
 
     /// The length of a table whose keys are all integers from 1 up, maybe with holes; else `None`.
-    unsafe fn array_len(&mut self, index: c_int) -> Result<Option<usize>, String> {
+    unsafe fn array_len(&self, index: c_int) -> Result<Option<usize>, String> {
         let state = self.state;
-        let (mut len, mut count) = (0f64, 0f64);
+        let (mut len, mut count) = (0f64, 0usize);
         // SAFETY: as in `put_table`; `lua_next` is given the keys that it returned.
         unsafe {
             ffi::lua_pushnil(state);
@@ -283,12 +268,14 @@ impl Encoder<'_> {
                     return Ok(None);
                 }
                 len = len.max(place);
-                count += 1.0;
-                self.count()?;
+                count += 1;
+                if count.is_multiple_of(VALUES_PER_LOOK) && watchdog::is_stopping() {
+                    return Err("Cannot serialise, the time limit is over".to_owned());
+                }
             }
         }
         let Settings { sparse_ratio, sparse_safe, sparse_converts, .. } = self.settings;
-        if sparse_ratio > 0.0 && len > count * sparse_ratio && len > sparse_safe {
+        if sparse_ratio > 0.0 && len > count as f64 * sparse_ratio && len > sparse_safe {
             if sparse_converts {
                 return Ok(None);
             }

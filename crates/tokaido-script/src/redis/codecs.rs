@@ -18,10 +18,10 @@ use crate::{
 /// Counts the values that are made outside Lua, where neither its memory limit nor its time limit is
 /// checked.
 #[derive(Default)]
-pub(super) struct Tally(usize);
+pub(crate) struct Tally(usize);
 
 impl Tally {
-    pub(super) fn count(&mut self, values: usize) -> Result<(), String> {
+    pub(crate) fn count(&mut self, values: usize) -> Result<(), String> {
         self.0 += values;
         if self.0 > limits::VALUE_COUNT_MAX {
             return Err(format!("more than {} values", limits::VALUE_COUNT_MAX));
